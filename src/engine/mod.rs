@@ -1,0 +1,1 @@
+//! Worker processes, checkpoints, carrying, limits, effects, and the replay that uses them.

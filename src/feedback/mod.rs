@@ -1,0 +1,1 @@
+//! A failed execution to a diagnosis: cause, root step, what to do.

@@ -1,0 +1,1 @@
+//! The graph of a run: edges, ancestors, subgraphs, stale marks and replay plans. Pure.

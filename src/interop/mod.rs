@@ -1,0 +1,1 @@
+//! Import and export of notebooks, trajectories and traces.

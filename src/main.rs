@@ -1,0 +1,7 @@
+//! The `reweave` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    reweave::cli::main()
+}

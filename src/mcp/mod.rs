@@ -1,0 +1,1 @@
+//! The workbench for agents, over MCP.

@@ -1,0 +1,1 @@
+//! Patches: formats, locating, applying, hunks, the life of a proposal.

@@ -1,0 +1,296 @@
+//! One run of one version of a step, and what was seen of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, Millis, Name, Reason, StepId, VersionNumber};
+
+/// Which execution: a number within the run's store, counting up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ExecutionId(pub i64);
+
+/// One run of one version of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Which step.
+    pub step: StepId,
+    /// Which version of it.
+    pub version: VersionNumber,
+    /// When it began.
+    pub started: Millis,
+    /// How long the step's own code took, in microseconds.
+    pub duration_us: u64,
+    /// Why it was executed.
+    pub why: Vec<Reason>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it printed.
+    pub output: Output,
+    /// What it showed: the value of a last expression, and what it displayed along the way.
+    pub displays: Vec<Display>,
+    /// The error that ended it.
+    pub error: Option<StepError>,
+    /// What it used and changed: the ground on which it may be kept.
+    pub observation: Observation,
+    /// What it did outside its namespace.
+    pub effects: Vec<Effect>,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// To its end.
+    Done,
+    /// With an exception, a limit or the death of its process: see the error.
+    Failed,
+    /// Stopped by a person.
+    Interrupted,
+    /// Not executed: recorded elsewhere and imported.
+    Recorded,
+}
+
+/// Where bytes came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// Descriptor 1.
+    Stdout,
+    /// Descriptor 2.
+    Stderr,
+}
+
+/// Text from one stream, as it came. Bytes that are not UTF-8 were replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// From where.
+    pub stream: Stream,
+    /// What. Hostile: may hold control sequences.
+    pub text: String,
+}
+
+/// What a step printed, in the order in which it came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The pieces, both streams mixed.
+    pub chunks: Vec<Chunk>,
+    /// How many bytes were left out of the middle because of the limit.
+    pub dropped: u64,
+}
+
+impl Output {
+    /// All text of one stream.
+    pub fn text(&self, stream: Stream) -> String {
+        self.chunks.iter().filter(|chunk| chunk.stream == stream).map(|chunk| chunk.text.as_str()).collect()
+    }
+
+    /// Whether nothing was printed.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.iter().all(|chunk| chunk.text.is_empty())
+    }
+}
+
+/// A value that was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Display {
+    /// Its `repr`, or `text/plain`. Hostile, like all output.
+    pub repr: String,
+    /// Other forms by MIME type: `text/html` as text, `image/png` in base64.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mime: BTreeMap<String, String>,
+    /// Whether it is the value of the step's last expression.
+    #[serde(default)]
+    pub last: bool,
+}
+
+/// The error that ended a step, taken from the exception object, never from text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepError {
+    /// Bare name of the class.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Module of the class.
+    pub module: String,
+    /// Names of the class and its bases, most derived first, with modules: `builtins.KeyError`.
+    pub bases: Vec<String>,
+    /// `str(e)`; hostile.
+    pub message: String,
+    /// 1-based line in the step at which it left the step's code.
+    pub line: Option<u32>,
+    /// 1-based column (in characters) there, and the one after its end, where the interpreter says so.
+    pub columns: Option<(u32, u32)>,
+    /// Where a syntax error ends: 1-based line and column.
+    pub end: Option<(u32, u32)>,
+    /// The step whose file the innermost frame of step code is in (a function may stand in another step).
+    pub step: Option<StepId>,
+    /// The failed step of which this one is only a consequence.
+    pub caused_by: Option<StepId>,
+    /// The frames, outermost first, those of the worker left out.
+    pub stack: Vec<StackLine>,
+    /// Attributes of the exception that help to explain it: `name`, `obj_type`, `key`, `filename`…
+    pub attributes: BTreeMap<String, String>,
+    /// Notes added to the exception.
+    pub notes: Vec<String>,
+    /// The exception that it was raised from or while handling.
+    pub context: Option<Box<StepError>>,
+}
+
+/// One frame of a traceback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackLine {
+    /// The step in whose file it is, if any.
+    pub step: Option<StepId>,
+    /// The file as Python names it.
+    pub file: String,
+    /// 1-based.
+    pub line: u32,
+    /// Name of the function.
+    pub function: String,
+    /// The line of source, trimmed.
+    pub text: String,
+    /// Short forms of the local or global names that the line uses.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+}
+
+/// What an execution used and changed.
+///
+/// A name that starts with `@` stands for hidden state: `@random`, `@cwd`, `@env:HOME`, `@math.q` for an
+/// attribute set on a module. It is compared and carried like any other name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observation {
+    /// Digest of the code by its syntax tree, so that comments cost nothing.
+    pub code: Option<Digest>,
+    /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
+    /// component, or `None` where the name was absent.
+    pub reads: BTreeMap<Name, Option<Digest>>,
+    /// Present when the code could look at the namespace as a whole: the names that were there.
+    pub saw_names: Option<Vec<Name>>,
+    /// Names bound, changed or (with `None`) deleted.
+    pub writes: BTreeMap<Name, Option<Written>>,
+    /// Files looked at, with what was there. Paths are relative to the run where they are inside.
+    pub files_read: BTreeMap<String, FileContent>,
+    /// Files changed: what was there before, and what after.
+    pub files_written: BTreeMap<String, FileWrite>,
+    /// Why everything after this step must be run again with it, if so.
+    pub doubts: Vec<String>,
+    /// What it consulted that no record can tell again: the clock, entropy, the network.
+    pub nondeterministic: Vec<String>,
+}
+
+/// The value of a name after a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Digest of the component that the name is in.
+    pub digest: Digest,
+    /// The names of the component, itself included, sorted.
+    pub members: Vec<Name>,
+    /// Why it can't be carried into another process, if so.
+    pub uncarryable: Option<String>,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum FileContent {
+    /// Nothing.
+    Absent,
+    /// A file of this content.
+    File {
+        /// Digest of its bytes.
+        digest: Digest,
+    },
+    /// A directory with this listing.
+    Directory {
+        /// Digest of its sorted entries.
+        listing: Digest,
+    },
+    /// It is there, and only that was asked.
+    Present,
+    /// A symbolic link.
+    Link {
+        /// Where to.
+        target: String,
+    },
+    /// Too large to keep, or of a kind that is not kept.
+    External {
+        /// Size and modification time, or why.
+        mark: String,
+    },
+}
+
+/// A file before and after a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileWrite {
+    /// Before.
+    pub before: FileContent,
+    /// After.
+    pub after: FileContent,
+}
+
+/// Something that a step did outside its namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    /// Read a file.
+    Read {
+        /// Its path.
+        path: String,
+    },
+    /// Wrote, made or truncated a file.
+    Write {
+        /// Its path.
+        path: String,
+    },
+    /// Removed a file or directory.
+    Delete {
+        /// Its path.
+        path: String,
+    },
+    /// Renamed a file.
+    Rename {
+        /// From.
+        from: String,
+        /// To.
+        to: String,
+    },
+    /// Started a process.
+    Process {
+        /// Program and arguments.
+        command: Vec<String>,
+    },
+    /// Opened a connection.
+    Connect {
+        /// Address.
+        address: String,
+    },
+    /// Looked up a host's name.
+    Resolve {
+        /// The name.
+        host: String,
+    },
+    /// Changed the environment.
+    SetEnv {
+        /// The variable.
+        variable: String,
+    },
+    /// Loaded a native library outside the interpreter's packages.
+    Load {
+        /// Its path.
+        path: String,
+    },
+    /// Imported a module for the first time.
+    Import {
+        /// Its name.
+        module: String,
+    },
+    /// Left a thread, a process or a descriptor behind.
+    Left {
+        /// What.
+        what: String,
+    },
+}

@@ -1,0 +1,30 @@
+//! The words of a run as types. Nothing here touches a file, a process or a screen.
+//!
+//! # Architecture
+//!
+//! - [`StepId`]: which step; ids sort in the order in which the run executes.
+//! - [`Digest`]: a BLAKE3 hash of a text, a value or a file.
+//! - [`Version`], [`Provenance`]: an immutable text of a step and where it came from.
+//! - [`Header`]: the `# /// step` block of a step's file.
+//! - [`Status`], [`Reason`]: how a step stands and why.
+//! - [`Execution`], [`Observation`], [`Output`], [`StepError`]: one run of one version and what was seen.
+//! - [`Patch`], [`PatchState`]: a proposed change and its life.
+
+mod digest;
+mod execution;
+mod header;
+mod id;
+mod patch;
+mod status;
+mod version;
+
+pub use digest::Digest;
+pub use execution::{
+    Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome, Output, StackLine,
+    StepError, Stream, Written,
+};
+pub use header::{Header, Kind};
+pub use id::{InvalidStepId, Name, StepId};
+pub use patch::{FileChange, Patch, PatchId, PatchState};
+pub use status::{Reason, Status};
+pub use version::{Author, Millis, Provenance, Version, VersionNumber};

@@ -1,0 +1,1 @@
+//! The store of a run: versions, executions, blobs, patches and events, in SQLite.

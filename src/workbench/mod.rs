@@ -1,0 +1,15 @@
+//! The one owner of a run: takes commands, sends events.
+//!
+//! # Architecture
+//!
+//! - [`Command`]: everything that can be asked of a run. The terminal, the command line and the MCP server
+//!   are three faces of it.
+//! - [`Event`]: what is told to whoever listens; [`Snapshot`] is the run as a list to draw.
+
+mod command;
+mod event;
+mod snapshot;
+
+pub use command::{Command, Request, Ticket};
+pub use event::{Event, Failure, Level, Summary, Variable};
+pub use snapshot::{Edge, EdgeKind, EngineView, PatchRow, Snapshot, StepRow, WatchView};

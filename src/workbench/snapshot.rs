@@ -1,0 +1,135 @@
+//! The run as a list to draw.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::step::{Kind, Millis, Name, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
+
+/// The run as it stands: everything that a list and a graph need, nothing that is large.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Counts up with every change.
+    pub generation: u64,
+    /// The run's directory.
+    pub dir: PathBuf,
+    /// The steps, in the order of the run.
+    pub steps: Vec<Arc<StepRow>>,
+    /// The edges, by places in `steps`.
+    pub edges: Vec<Edge>,
+    /// The patches, oldest first.
+    pub patches: Vec<Arc<PatchRow>>,
+    /// The step that executes now, and since when.
+    pub running: Option<(StepId, Millis)>,
+    /// What of the request that is being worked on is done: steps settled, steps in all.
+    pub progress: Option<(usize, usize)>,
+    /// Whether a saved file is replayed at once.
+    pub replay_on_save: bool,
+    /// The engine in a few words.
+    pub engine: EngineView,
+    /// How the directory is watched.
+    pub watch: WatchView,
+}
+
+/// A step as a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRow {
+    /// Which.
+    pub id: StepId,
+    /// What sort.
+    pub kind: Kind,
+    /// How it stands.
+    pub status: Status,
+    /// Why it is stale or blocked; empty when fresh.
+    pub reasons: Vec<Reason>,
+    /// Its present version.
+    pub version: VersionNumber,
+    /// Its header's line for people.
+    pub summary: Option<String>,
+    /// The agent that wrote the present version, if one did.
+    pub agent: Option<String>,
+    /// Length of its last execution, in microseconds.
+    pub duration_us: Option<u64>,
+    /// Type and message of its last error, on one line.
+    pub error: Option<String>,
+    /// The failed step of which its failure is only a consequence.
+    pub caused_by: Option<StepId>,
+    /// Whether its output comes from a recording and was not made here.
+    pub recorded: bool,
+    /// What it consulted that can't be told again.
+    pub nondeterministic: Vec<String>,
+    /// Names that it reads from other steps.
+    pub reads: Vec<Name>,
+    /// Names that it writes.
+    pub writes: Vec<Name>,
+    /// A syntax error, as `line: message`.
+    pub syntax_error: Option<String>,
+}
+
+/// That one step needs another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Edge {
+    /// Place of the step that is needed.
+    pub from: usize,
+    /// Place of the step that needs it.
+    pub to: usize,
+    /// The names that it needs; paths for a file edge.
+    pub names: Vec<Name>,
+    /// What makes it needed.
+    pub kind: EdgeKind,
+}
+
+/// What makes one step need another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EdgeKind {
+    /// It reads names that the other wrote.
+    Data,
+    /// Its header says so.
+    Declared,
+    /// It reads files that the other wrote.
+    File,
+    /// It must only come after the other.
+    Order,
+}
+
+/// A patch as a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchRow {
+    /// Which.
+    pub id: PatchId,
+    /// Where it stands.
+    pub state: PatchState,
+    /// One line.
+    pub title: String,
+    /// Who proposes it.
+    pub author: String,
+    /// Paths that it changes.
+    pub files: Vec<String>,
+    /// Lines added and removed.
+    pub lines: (usize, usize),
+}
+
+/// The engine in a few words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EngineView {
+    /// `CPython 3.12.1`, empty before the first run.
+    pub interpreter: String,
+    /// How many checkpoints are held.
+    pub checkpoints: usize,
+    /// Memory that only they hold, in bytes.
+    pub memory: u64,
+}
+
+/// How the directory is watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WatchView {
+    /// Not at all.
+    #[default]
+    Off,
+    /// By the kernel.
+    Live,
+    /// By looking again and again, and why.
+    Polling(String),
+}
