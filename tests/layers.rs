@@ -1,5 +1,7 @@
 //! A folder of `src/` imports only from folders above it, as `src/lib.rs` draws them.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 use std::fs;
 use std::path::Path;
 
