@@ -8,6 +8,7 @@
 //! - [`Header`]: the `# /// step` block of a step's file.
 //! - [`Status`], [`Reason`]: how a step stands and why.
 //! - [`Execution`], [`Observation`], [`Output`], [`StepError`]: one run of one version and what was seen.
+//! - [`Variable`]: a value as it is told to people.
 //! - [`Patch`], [`PatchState`]: a proposed change and its life.
 
 mod digest;
@@ -16,6 +17,7 @@ mod header;
 mod id;
 mod patch;
 mod status;
+mod variable;
 mod version;
 
 pub use digest::Digest;
@@ -27,4 +29,5 @@ pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};
 pub use patch::{FileChange, Patch, PatchId, PatchState};
 pub use status::{Reason, Status};
+pub use variable::Variable;
 pub use version::{Author, Millis, Provenance, Version, VersionNumber};

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::{Snapshot, Ticket};
-use crate::step::{Chunk, Execution, Patch, Reason, Status, StepId, VersionNumber};
+use crate::step::{Chunk, Execution, Patch, Reason, Status, StepId, Variable, VersionNumber};
 
 /// Something that happened, or an answer.
 #[derive(Debug, Clone)]
@@ -122,24 +120,4 @@ pub struct Failure {
     pub what: String,
     /// What to do about it.
     pub hint: Option<String>,
-}
-
-/// A variable as of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Variable {
-    /// Its name.
-    pub name: String,
-    /// Bare name of its class.
-    #[serde(rename = "type")]
-    pub type_name: String,
-    /// Its `repr`, whole up to 64 KiB; hostile.
-    pub repr: String,
-    /// Whether the `repr` was cut.
-    pub truncated: bool,
-    /// Digest of its component, where one was made.
-    pub digest: Option<String>,
-    /// The last step that bound or changed it.
-    pub written_by: Option<StepId>,
-    /// Shape, length or the like, in words: `3×4 float64`, `len 5`.
-    pub shape: Option<String>,
 }

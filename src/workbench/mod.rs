@@ -11,5 +11,5 @@ mod event;
 mod snapshot;
 
 pub use command::{Command, Request, Ticket};
-pub use event::{Event, Failure, Level, Summary, Variable};
+pub use event::{Event, Failure, Level, Summary};
 pub use snapshot::{Edge, EdgeKind, EngineView, PatchRow, Snapshot, StepRow, WatchView};

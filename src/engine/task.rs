@@ -1,0 +1,192 @@
+//! What an engine is given and what it tells.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::step::{Chunk, Execution, Kind, Reason, StepId, VersionNumber};
+
+/// What is fixed while an engine lives.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The run's directory, absolute.
+    pub dir: PathBuf,
+    /// The interpreter: a path, or a name to look up.
+    pub python: PathBuf,
+    /// Seeds `random`, numpy's generator and `PYTHONHASHSEED`.
+    pub seed: u32,
+    /// Longest that a step may take, unless its header says otherwise.
+    pub timeout: Option<Duration>,
+    /// Bytes of output that are kept of a step, head and tail.
+    pub output_limit: u64,
+    /// Bytes of memory that checkpoints may hold for themselves.
+    pub checkpoint_memory: Option<u64>,
+    /// Names of steps' files that are not run but may be imported, and other paths that are the
+    /// workbench's own: never counted as files that a step used.
+    pub ignore: Vec<PathBuf>,
+}
+
+/// A step as it stands on disk, with what is remembered of it.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Which.
+    pub id: StepId,
+    /// What sort. Steps of kind `module` are not given to an engine.
+    pub kind: Kind,
+    /// Its text.
+    pub source: Arc<str>,
+    /// Which version that is.
+    pub version: VersionNumber,
+    /// Longest that it may take, if its header says so.
+    pub timeout: Option<Duration>,
+    /// Files that must be there after it.
+    pub produces: Vec<String>,
+    /// Earlier executions of the step, newest first. Any of them may be found to hold now.
+    pub held: Vec<Arc<Execution>>,
+    /// Why it must run whatever is found, if so.
+    pub forced: Option<Reason>,
+}
+
+/// How far an update goes.
+#[derive(Debug, Clone, Default)]
+pub struct Goal {
+    /// The steps wanted; all when empty.
+    pub steps: BTreeSet<StepId>,
+    /// Whether steps whose failure would be kept are executed again.
+    pub retry_failed: bool,
+    /// What follows from a failure.
+    pub on_error: OnError,
+    /// Stop after this many steps were executed because they were stale.
+    pub at_most: Option<usize>,
+}
+
+/// What follows from a failed step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// Its changes are undone, steps that would see what it should have made are blocked, others run.
+    #[default]
+    Block,
+    /// Nothing after it runs.
+    Stop,
+    /// What it did before failing stands, and the run goes on.
+    Continue,
+}
+
+/// What happens during an update.
+#[derive(Debug, Clone)]
+pub enum Report {
+    /// A step's code begins to execute.
+    Started {
+        /// Which.
+        step: StepId,
+        /// Why.
+        why: Vec<Reason>,
+        /// Whether it is fresh and executed only to have its state again.
+        rebuilt: bool,
+    },
+    /// The running step printed.
+    Printed {
+        /// Which.
+        step: StepId,
+        /// What.
+        chunk: Chunk,
+    },
+    /// A step was executed. The execution has no place in the store yet.
+    Executed {
+        /// All about it.
+        execution: Arc<Execution>,
+        /// Whether it was fresh and executed only to have its state again.
+        rebuilt: bool,
+    },
+    /// A step was found to be as an execution would leave it.
+    Kept {
+        /// Which.
+        step: StepId,
+        /// The execution that holds: the newest one, unless an earlier one came back.
+        execution: Arc<Execution>,
+        /// Whether its results were brought over into another process.
+        carried: bool,
+    },
+    /// A step would see what a failed step should have made.
+    Blocked {
+        /// Which.
+        step: StepId,
+        /// By whom and for want of what.
+        why: Reason,
+    },
+    /// The update ended before it, or it was not asked for.
+    NotReached {
+        /// Which.
+        step: StepId,
+        /// Why, if not simply that it was not asked for.
+        why: Option<Reason>,
+    },
+    /// The running step waits for a line of input.
+    InputWanted {
+        /// Which.
+        step: StepId,
+        /// What it shows before.
+        prompt: String,
+    },
+    /// Something that a person should know.
+    Notice(String),
+}
+
+/// What an update would do with a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// Which.
+    pub step: StepId,
+    /// What.
+    pub action: Action,
+    /// Whether that is certain, or depends on values that other steps make.
+    pub certain: bool,
+    /// Why.
+    pub why: Vec<Reason>,
+}
+
+/// What would be done with a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Its code would be executed.
+    Run,
+    /// Its results would be brought over.
+    Carry,
+    /// Nothing.
+    Keep,
+    /// It would not run because of a failed step.
+    Blocked,
+}
+
+/// Stops an update from another thread: interrupt, then terminate, then kill.
+#[derive(Debug, Clone, Default)]
+pub struct StopHandle(Arc<AtomicBool>);
+
+impl StopHandle {
+    /// Asks the update that runs to stop soon.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it was asked.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Forgets that it was asked.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Why an engine could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct EngineError {
+    /// What is wrong, naming the thing.
+    pub what: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
