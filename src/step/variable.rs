@@ -1,11 +1,11 @@
 //! A variable, told to people and programs: never the live object.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::StepId;
 
 /// A variable as of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its name.
     pub name: String,

@@ -1,13 +1,16 @@
 //! What can be asked of a run.
 
+use serde::{Deserialize, Serialize};
+
 use crate::step::{PatchId, StepId, VersionNumber};
 
 /// Tells the answers of one request from another's; handed out by who asks, in rising order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Ticket(pub u64);
 
 /// A command with the ticket that its answers carry.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     /// Comes back with every event that answers.
     pub ticket: Ticket,
@@ -16,16 +19,19 @@ pub struct Request {
 }
 
 /// Everything that can be asked of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Bring these steps, with what they need, up to date; all when empty.
+    /// Bring these steps, with what they need, up to date; all when empty. Answered by
+    /// [`super::Event::Ran`].
     Run {
         /// Which.
         steps: Vec<StepId>,
         /// Run failed steps again even if nothing that they used changed.
         retry_failed: bool,
     },
-    /// Mark `from` (or everything) stale and bring the run up to date as far as `until`.
+    /// Mark `from` (or everything) stale and bring the run up to date as far as `until`. Answered by
+    /// [`super::Event::Ran`].
     Replay {
         /// First step to run again; `None` for all.
         from: Option<StepId>,
@@ -34,15 +40,22 @@ pub enum Command {
     },
     /// Run exactly the next step that is not up to date, and no more.
     Next,
-    /// Say what [`Command::Run`] would do.
+    /// Say what [`Command::Run`] would do: answered by [`super::Event::Plan`].
     Plan {
         /// Which steps; all when empty.
         steps: Vec<StepId>,
+        /// Steps that are looked at as if they had been marked by hand.
+        marked: Vec<StepId>,
     },
     /// Mark these stale by hand.
     Invalidate {
         /// Which.
         steps: Vec<StepId>,
+    },
+    /// Give the running step the line of input that it waits for; `None` is the end of input.
+    Answer {
+        /// The line, without its end.
+        line: Option<String>,
     },
     /// Stop what runs: interrupt, then terminate, then kill.
     Stop,

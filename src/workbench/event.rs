@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Snapshot, Ticket};
 use crate::step::{Chunk, Execution, Patch, Reason, Status, StepId, Variable, VersionNumber};
 
 /// Something that happened, or an answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", content = "is", rename_all = "snake_case")]
 pub enum Event {
     /// The run as it stands. Sent at the start and whenever anything in it changed, never more often than
     /// a listener can use.
@@ -17,6 +20,8 @@ pub enum Event {
         step: StepId,
         /// Why it runs.
         why: Vec<Reason>,
+        /// Whether it is fresh and executed only to have its state again.
+        rebuilt: bool,
     },
     /// A running step printed.
     Printed {
@@ -31,8 +36,10 @@ pub enum Event {
         step: StepId,
         /// How it stands now.
         status: Status,
-        /// Whether its code was executed.
+        /// Whether its code was executed because it was stale.
         ran: bool,
+        /// Whether its code was executed only to have its state again.
+        rebuilt: bool,
     },
     /// A running step asks for a line of input.
     InputWanted {
@@ -66,6 +73,21 @@ pub enum Event {
         /// The variables.
         variables: Arc<Vec<Variable>>,
     },
+    /// What a run would do, in the order of the run. Only who asked is told.
+    Plan {
+        /// The request.
+        ticket: Ticket,
+        /// One entry a step.
+        entries: Arc<Vec<PlanRow>>,
+    },
+    /// What a run did, in the order of the run: every step, those that were kept too. Comes before the
+    /// request's [`Event::Done`]; only who asked is told.
+    Ran {
+        /// The request.
+        ticket: Ticket,
+        /// One entry a step.
+        steps: Arc<Vec<StepResult>>,
+    },
     /// A patch.
     Patch(Arc<Patch>),
     /// A request ended.
@@ -86,8 +108,71 @@ pub enum Event {
     Closed,
 }
 
+/// What a run would do with a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanRow {
+    /// Which.
+    pub id: StepId,
+    /// What.
+    pub action: PlanAction,
+    /// Whether that is certain, or depends on values that other steps make.
+    pub certain: bool,
+    /// Why.
+    pub why: Vec<Reason>,
+    /// How long it took when it last ran, in microseconds: 0 for what would not run, `None` where it is
+    /// not known.
+    pub estimate_us: Option<u64>,
+}
+
+/// What a run would do with a step, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanAction {
+    /// Execute its code.
+    Run,
+    /// Bring its results over.
+    Carry,
+    /// Nothing: it is up to date.
+    Keep,
+    /// Nothing: a failed step stands in its way.
+    Blocked,
+}
+
+impl PlanAction {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Carry => "carry",
+            Self::Keep => "keep",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// How a step stands after a run, and what the run did with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// Which.
+    pub id: StepId,
+    /// How it stands.
+    pub status: Status,
+    /// Whether its code was executed because it was stale.
+    pub ran: bool,
+    /// Whether its results were brought over into another process.
+    pub carried: bool,
+    /// Whether its code was executed only to have its state again.
+    pub rebuilt: bool,
+    /// Why it ran, is blocked or still stale.
+    pub why: Vec<Reason>,
+    /// The execution that holds: what it printed and showed. `None` where there is none, or none that may
+    /// be shown as its result.
+    pub execution: Option<Arc<Execution>>,
+}
+
 /// How grave a notice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Good to know.
     Info,
@@ -98,7 +183,7 @@ pub enum Level {
 }
 
 /// What a request came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Steps whose code was executed because they were stale.
     pub ran: usize,
@@ -113,7 +198,7 @@ pub struct Summary {
 }
 
 /// Why a request failed, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{what}")]
 pub struct Failure {
     /// What is wrong, naming the thing.

@@ -4,12 +4,15 @@
 //!
 //! - [`Command`]: everything that can be asked of a run. The terminal, the command line and the MCP server
 //!   are three faces of it.
+//! - [`Handle`]: what a face holds to send commands.
 //! - [`Event`]: what is told to whoever listens; [`Snapshot`] is the run as a list to draw.
 
 mod command;
 mod event;
+mod handle;
 mod snapshot;
 
 pub use command::{Command, Request, Ticket};
-pub use event::{Event, Failure, Level, Summary};
+pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};
+pub use handle::Handle;
 pub use snapshot::{Edge, EdgeKind, EngineView, PatchRow, Snapshot, StepRow, WatchView};

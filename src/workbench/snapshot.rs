@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::step::{Kind, Millis, Name, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
 
 /// The run as it stands: everything that a list and a graph need, nothing that is large.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Counts up with every change.
     pub generation: u64,
@@ -33,7 +33,7 @@ pub struct Snapshot {
 }
 
 /// A step as a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepRow {
     /// Which.
     pub id: StepId,
@@ -68,7 +68,7 @@ pub struct StepRow {
 }
 
 /// That one step needs another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
     /// Place of the step that is needed.
     pub from: usize,
@@ -81,7 +81,7 @@ pub struct Edge {
 }
 
 /// What makes one step need another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeKind {
     /// It reads names that the other wrote.
@@ -95,7 +95,7 @@ pub enum EdgeKind {
 }
 
 /// A patch as a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PatchRow {
     /// Which.
     pub id: PatchId,
@@ -112,7 +112,7 @@ pub struct PatchRow {
 }
 
 /// The engine in a few words.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EngineView {
     /// `CPython 3.12.1`, empty before the first run.
     pub interpreter: String,
@@ -123,7 +123,8 @@ pub struct EngineView {
 }
 
 /// How the directory is watched.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "watch", content = "why", rename_all = "lowercase")]
 pub enum WatchView {
     /// Not at all.
     #[default]
