@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    reweave::cli::main()
+    reweave::cli::main(reweave::cli::Faces::default())
 }

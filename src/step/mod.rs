@@ -10,12 +10,14 @@
 //! - [`Execution`], [`Observation`], [`Output`], [`StepError`]: one run of one version and what was seen.
 //! - [`Variable`]: a value as it is told to people.
 //! - [`Patch`], [`PatchState`]: a proposed change and its life.
+//! - [`plain`], [`plain_line`]: hostile text made fit for a terminal.
 
 mod digest;
 mod execution;
 mod header;
 mod id;
 mod patch;
+mod plain;
 mod status;
 mod variable;
 mod version;
@@ -28,6 +30,7 @@ pub use execution::{
 pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};
 pub use patch::{FileChange, Patch, PatchId, PatchState};
+pub use plain::{plain, plain_line};
 pub use status::{Reason, Status};
 pub use variable::Variable;
 pub use version::{Author, Millis, Provenance, Version, VersionNumber};
