@@ -40,6 +40,8 @@ pub enum Event {
         ran: bool,
         /// Whether its code was executed only to have its state again.
         rebuilt: bool,
+        /// The execution that holds, where there is one that may be shown as its result.
+        execution: Option<Arc<Execution>>,
     },
     /// A running step asks for a line of input.
     InputWanted {
