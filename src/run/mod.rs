@@ -1,1 +1,36 @@
 //! The run on disk: finding and ordering steps, headers, configuration, atomic writes, watching.
+//!
+//! # Architecture
+//!
+//! - [`RunDir`]: a directory that is a run. [`RunDir::scan`] gives a [`Scan`]: every [`StepFile`] in the order of the
+//!   run, every [`Frame`], and a [`Problem`] for each thing that can't be used, which loses nothing else.
+//! - [`Tree`]: the same in memory, brought up to date path by path; what the watcher keeps.
+//! - [`Exclude`]: what is left out. [`Encoding`]: a step's bytes to its text and back.
+//! - [`parse_header`]: the `# /// step` block, with the line of every mistake.
+//! - [`RunError`]: why a directory is no run, with a hint.
+
+mod dir;
+mod exclude;
+mod header;
+mod problem;
+mod source;
+mod step_file;
+mod toml_text;
+mod tree;
+mod units;
+
+pub use dir::{Proposal, RunDir};
+pub use exclude::Exclude;
+pub use header::{HeaderProblem, ParsedHeader, parse_header};
+pub use problem::{Gravity, Problem, ProblemKind, RunError, show};
+pub use source::{Encoding, NotEncodable, NotText, decode_python, decode_shell};
+pub use step_file::{Frame, Scan, StepFile};
+pub use tree::{STEP_LIMIT, Tree};
+pub use units::{Size, bytes_text, duration_text, parse_duration, parse_size};
+
+/// The run's own directory for its store.
+pub const STORE_DIR: &str = ".reweave";
+/// The run's inbox for proposals.
+pub const PATCHES: &str = "patches";
+/// The run's own configuration.
+pub const CONFIG_FILE: &str = "reweave.toml";
