@@ -1,1 +1,9 @@
 //! The terminal interface.
+//!
+//! # Architecture
+//!
+//! - [`theme`]: roles to styles.
+//! - [`view`]: how it looks.
+
+pub mod theme;
+pub mod view;
