@@ -7,10 +7,12 @@
 //! - [`Tree`]: the same in memory, brought up to date path by path; what the watcher keeps.
 //! - [`Exclude`]: what is left out. [`Encoding`]: a step's bytes to its text and back.
 //! - [`parse_header`]: the `# /// step` block, with the line of every mistake.
+//! - [`Files`]: changes files so that each is whole at any moment; [`Faults`] makes that fail in tests.
 //! - [`RunError`]: why a directory is no run, with a hint.
 
 mod dir;
 mod exclude;
+mod faults;
 mod header;
 mod problem;
 mod source;
@@ -18,15 +20,18 @@ mod step_file;
 mod toml_text;
 mod tree;
 mod units;
+mod write;
 
 pub use dir::{Proposal, RunDir};
 pub use exclude::Exclude;
+pub use faults::Faults;
 pub use header::{HeaderProblem, ParsedHeader, parse_header};
 pub use problem::{Gravity, Problem, ProblemKind, RunError, show};
 pub use source::{Encoding, NotEncodable, NotText, decode_python, decode_shell};
 pub use step_file::{Frame, Scan, StepFile};
 pub use tree::{STEP_LIMIT, Tree};
 pub use units::{Size, bytes_text, duration_text, parse_duration, parse_size};
+pub use write::{Expect, Files, WriteError};
 
 /// The run's own directory for its store.
 pub const STORE_DIR: &str = ".reweave";
