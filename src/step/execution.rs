@@ -38,6 +38,25 @@ pub struct Execution {
     pub effects: Vec<Effect>,
 }
 
+impl Execution {
+    /// An execution of `version` of `step` that began at `started`, reached its end at once and did nothing.
+    pub fn new(step: StepId, version: VersionNumber, started: Millis) -> Self {
+        Self {
+            step,
+            version,
+            started,
+            duration_us: 0,
+            why: Vec::new(),
+            outcome: Outcome::Done,
+            output: Output::default(),
+            displays: Vec::new(),
+            error: None,
+            observation: Observation::default(),
+            effects: Vec::new(),
+        }
+    }
+}
+
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -42,6 +42,19 @@ pub enum PatchState {
 }
 
 impl PatchState {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Proposed,
+        Self::Tried,
+        Self::Accepted,
+        Self::Rejected,
+        Self::Reverted,
+        Self::Superseded,
+        Self::Conflict,
+        Self::Ambiguous,
+        Self::Malformed,
+    ];
+
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -54,12 +54,15 @@ pub struct Provenance {
     /// Why, in the author's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the author was shown before writing it: a blob in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Digest>,
 }
 
 impl Provenance {
     /// A change by `author` at `at`, nothing more known.
     pub fn new(author: Author, at: Millis) -> Self {
-        Self { author, at, model: None, call: None, patch: None, reason: None }
+        Self { author, at, model: None, call: None, patch: None, reason: None, context: None }
     }
 }
 

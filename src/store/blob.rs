@@ -1,0 +1,120 @@
+//! Texts and bytes, each kept once, known by content, packed with zstd.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::writer::{Durability, Receipt, Write};
+use super::{Reader, Store, StoreError};
+use crate::step::Digest;
+
+/// Below this a zstd frame's own bytes cost more than they save.
+const WORTH_PACKING: usize = 96;
+
+/// The most that one blob may hold, in bytes: what DESIGN.md keeps of a file. Also bounds what a planted frame
+/// can unpack to.
+pub const LARGEST_BLOB: usize = 256 << 20;
+
+impl Store {
+    /// Keeps `bytes` and says at once under which digest. The receipt tells when they are committed.
+    ///
+    /// The receipt's error is [`StoreError::Refused`] for more than [`LARGEST_BLOB`] bytes.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let store = reweave::store::Store::open(dir.path())?;
+    /// let (digest, receipt) = store.put_blob(b"anything".to_vec());
+    /// receipt.wait()?;
+    /// assert_eq!(store.get_blob(&digest)?, b"anything");
+    /// # Ok::<(), reweave::store::StoreError>(())
+    /// ```
+    pub fn put_blob(&self, bytes: Vec<u8>) -> (Digest, Receipt<()>) {
+        let digest = Digest::of(&bytes);
+        (digest, self.submit(Durability::Normal, move |write| write.blob(&digest, &bytes).map(drop)))
+    }
+}
+
+impl Reader {
+    /// The bytes with this digest, checked against it.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there are none, [`StoreError::Damaged`] when they are not what was written.
+    pub fn get_blob(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        let id =
+            blob_id(self.sql(), digest)?.ok_or_else(|| StoreError::missing(format!("content {}", digest.short())))?;
+        self.blob(id)
+    }
+
+    /// Whether the bytes with this digest are kept.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn has_blob(&self, digest: &Digest) -> Result<bool, StoreError> {
+        Ok(blob_id(self.sql(), digest)?.is_some())
+    }
+
+    /// The bytes of a blob by its row.
+    pub(crate) fn blob(&self, id: i64) -> Result<Vec<u8>, StoreError> {
+        read_blob(self.sql_now(), id)
+    }
+}
+
+impl Write<'_> {
+    /// Keeps `bytes`, of which `digest` is the digest, and gives the row.
+    pub(crate) fn blob(&self, digest: &Digest, bytes: &[u8]) -> Result<i64, StoreError> {
+        if let Some(id) = blob_id(self.sql, digest)? {
+            return Ok(id);
+        }
+        if bytes.len() > LARGEST_BLOB {
+            return Err(StoreError::Refused {
+                why: format!("{} bytes are more than a store keeps of one thing", bytes.len()),
+            });
+        }
+        let packed = (bytes.len() >= WORTH_PACKING)
+            .then(|| self.packer.borrow_mut().compress(bytes).ok())
+            .flatten()
+            .filter(|packed| packed.len() < bytes.len());
+        let (is_packed, data) = match &packed {
+            Some(packed) => (1, packed.as_slice()),
+            None => (0, bytes),
+        };
+        self.sql
+            .prepare_cached("INSERT INTO blob (digest, size, packed, data) VALUES (?, ?, ?, ?)")?
+            .execute(params![digest.as_bytes(), bytes.len() as i64, is_packed, data])?;
+        Ok(self.sql.last_insert_rowid())
+    }
+
+    /// Keeps `bytes` and gives the row.
+    pub(crate) fn content(&self, bytes: &[u8]) -> Result<i64, StoreError> {
+        self.blob(&Digest::of(bytes), bytes)
+    }
+}
+
+/// The row of the blob with this digest.
+pub(crate) fn blob_id(sql: &Connection, digest: &Digest) -> Result<Option<i64>, StoreError> {
+    Ok(sql
+        .prepare_cached("SELECT id FROM blob WHERE digest = ?")?
+        .query_row([digest.as_bytes()], |row| row.get(0))
+        .optional()?)
+}
+
+/// The bytes of a blob by its row, unpacked and checked.
+pub(crate) fn read_blob(sql: &Connection, id: i64) -> Result<Vec<u8>, StoreError> {
+    let mut query = sql.prepare_cached("SELECT digest, size, packed, data FROM blob WHERE id = ?")?;
+    let mut rows = query.query([id])?;
+    let row = rows.next()?.ok_or_else(|| StoreError::damaged(format!("content {id} is gone")))?;
+    let digest: [u8; 32] = row.get(0)?;
+    let size: i64 = row.get(1)?;
+    let data = row.get_ref(3)?.as_blob().map_err(|error| StoreError::damaged(error.to_string()))?;
+    let bytes = match row.get::<_, i64>(2)? {
+        0 => data.to_vec(),
+        _ => {
+            let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST_BLOB);
+            let size = size.ok_or_else(|| StoreError::damaged(format!("content {id} has an impossible size")))?;
+            zstd::bulk::decompress(data, size).map_err(|error| StoreError::damaged(format!("content {id}: {error}")))?
+        }
+    };
+    let digest = Digest::from_bytes(digest);
+    if Digest::of(&bytes) != digest {
+        return Err(StoreError::damaged(format!("content {} is not what was written", digest.short())));
+    }
+    Ok(bytes)
+}

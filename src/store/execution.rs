@@ -1,0 +1,389 @@
+//! Executions: what each run of a step used, did and gave.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+
+use super::event::kind;
+use super::names::Subject;
+use super::version::{Line, line};
+use super::writer::{Durability, Receipt, Write};
+use super::{Reader, Store, StoreError, blob};
+use crate::step::{
+    Digest, Display, Effect, Execution, ExecutionId, FileContent, Millis, Observation, Outcome, Output, Reason,
+    StepError, StepId, VersionNumber,
+};
+
+/// An execution with its place in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Its number.
+    pub id: ExecutionId,
+    /// All about it.
+    pub execution: Arc<Execution>,
+}
+
+/// The last execution of a step in short: what a list of steps shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latest {
+    /// Which step.
+    pub step: StepId,
+    /// Its present version.
+    pub head: VersionNumber,
+    /// Its last execution, if it has one.
+    pub execution: Option<Brief>,
+    /// Why it was marked stale by hand, if it is.
+    pub invalidated: Option<Reason>,
+}
+
+/// An execution in short.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Brief {
+    /// Its number.
+    pub id: ExecutionId,
+    /// Which version ran.
+    pub version: VersionNumber,
+    /// When it began.
+    pub started: Millis,
+    /// How long it took, in microseconds.
+    pub duration_us: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Type and message of its error on one line, cut; hostile.
+    pub error: Option<String>,
+    /// The failed step of which its failure is only a consequence.
+    pub caused_by: Option<StepId>,
+    /// What it consulted that no record can tell again.
+    pub nondeterministic: Vec<String>,
+}
+
+/// What of an execution is kept in a blob, as JSON. Output and displays are another, since they change where
+/// the rest does not, and are not needed to decide what may be kept.
+#[derive(Serialize)]
+struct Body<'a> {
+    error: Option<&'a StepError>,
+    observation: &'a Observation,
+    effects: &'a [Effect],
+}
+
+#[derive(Deserialize)]
+struct OwnedBody {
+    error: Option<StepError>,
+    observation: Observation,
+    effects: Vec<Effect>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    output: &'a Output,
+    displays: &'a [Display],
+}
+
+#[derive(Deserialize)]
+struct OwnedShown {
+    output: Output,
+    displays: Vec<Display>,
+}
+
+/// Most characters of an error's message in a [`Brief`].
+const BRIEF_MESSAGE: usize = 200;
+
+impl Store {
+    /// Records an execution and clears the mark that a person may have set on its step. Costs the caller only
+    /// the handing over; the receipt tells the number when it is committed. The death of the process takes back
+    /// nothing that a receipt told, a power cut may take the last few.
+    ///
+    /// ```
+    /// # use reweave::step::*;
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let store = reweave::store::Store::open(dir.path())?;
+    /// let step: StepId = "01_load".parse().unwrap();
+    /// let version = store.record_version(&step, b"x = 1", &Provenance::new(Author::Person, 1_000))?;
+    /// let execution = Execution::new(step.clone(), version, 2_000);
+    /// let id = store.record_execution(execution.into()).wait()?;
+    /// assert_eq!(store.executions(&step, 10)?[0].id, id);
+    /// # Ok::<(), reweave::store::StoreError>(())
+    /// ```
+    ///
+    /// The receipt's error is [`StoreError::Missing`] when the step or its version was never recorded.
+    pub fn record_execution(&self, execution: Arc<Execution>) -> Receipt<ExecutionId> {
+        self.submit(Durability::Normal, move |write| write.execution(&execution))
+    }
+
+    /// Marks steps stale by hand. The mark lasts until the step is executed or the mark is cleared.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when one of them is not there; then none is marked.
+    pub fn set_invalidated(&self, steps: &[StepId], reason: &Reason, at: Millis) -> Result<(), StoreError> {
+        let (steps, reason) = (steps.to_vec(), serde_json::to_string(reason)?);
+        self.submit(Durability::Full, move |write| {
+            for step in &steps {
+                let line = present(write, step)?;
+                write.event(at, kind::INVALIDATED, Some(line.id), None, Some(&reason))?;
+                write
+                    .sql
+                    .prepare_cached("INSERT OR REPLACE INTO invalidated (line, at, reason) VALUES (?, ?, ?)")?
+                    .execute(params![line.id, at, reason])?;
+            }
+            Ok(())
+        })
+        .wait()
+    }
+
+    /// Clears marks set by hand.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when one of the steps is not there.
+    pub fn clear_invalidated(&self, steps: &[StepId]) -> Result<(), StoreError> {
+        let steps = steps.to_vec();
+        self.submit(Durability::Full, move |write| {
+            for step in &steps {
+                let line = present(write, step)?;
+                write.sql.prepare_cached("DELETE FROM invalidated WHERE line = ?")?.execute([line.id])?;
+            }
+            Ok(())
+        })
+        .wait()
+    }
+}
+
+impl Reader {
+    /// The executions of a step, newest first, at most `limit`; those under its earlier ids too.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn executions(&self, step: &StepId, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+        let Some(line) = line(self.sql(), step)? else { return Ok(Vec::new()) };
+        let mut query = self
+            .sql_now()
+            .prepare_cached(&format!("SELECT {WHOLE} FROM execution WHERE line = ? ORDER BY seq DESC LIMIT ?"))?;
+        let mut rows = query.query(params![line.id, i64::try_from(limit).unwrap_or(i64::MAX)])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(self.recorded(step, row)?);
+        }
+        Ok(found)
+    }
+
+    /// One execution.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is none of this number.
+    pub fn execution(&self, id: ExecutionId) -> Result<Recorded, StoreError> {
+        let mut query = self.sql().prepare_cached(&format!(
+            "SELECT {WHOLE}, line.path FROM execution JOIN line ON line.id = execution.line WHERE execution.id = ?"
+        ))?;
+        let mut rows = query.query([id.0])?;
+        let row = rows.next()?.ok_or_else(|| StoreError::missing(format!("execution {}", id.0)))?;
+        let step: StepId = row.get::<_, String>(8)?.parse()?;
+        self.recorded(&step, row)
+    }
+
+    /// Every step that is there with its last execution in short, in the order of the run: one query, which is
+    /// what makes opening fast. [`Reader::execution`] has the rest of each.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn latest(&self) -> Result<Vec<Latest>, StoreError> {
+        let mut query = self.sql().prepare_cached(
+            "SELECT line.path, line.head, invalidated.reason, e.id, e.version, e.started, e.duration_us, e.outcome,
+                    e.error, e.caused_by, e.nondeterministic
+             FROM line LEFT JOIN execution e ON e.id = line.latest LEFT JOIN invalidated ON invalidated.line = line.id
+             WHERE line.live",
+        )?;
+        let mut rows = query.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let execution = match row.get::<_, Option<i64>>(3)? {
+                None => None,
+                Some(id) => Some(brief(ExecutionId(id), row, 4)?),
+            };
+            found.push(Latest {
+                step: row.get::<_, String>(0)?.parse()?,
+                head: VersionNumber(row.get(1)?),
+                execution,
+                invalidated: row.get::<_, Option<String>>(2)?.map(|text| serde_json::from_str(&text)).transpose()?,
+            });
+        }
+        found.sort_unstable_by(|a, b| a.step.cmp(&b.step));
+        Ok(found)
+    }
+
+    /// The last execution of every step that is there and has one, in full.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn latest_executions(&self) -> Result<BTreeMap<StepId, Recorded>, StoreError> {
+        let mut query = self.sql().prepare_cached(&format!(
+            "SELECT {WHOLE}, line.path FROM line JOIN execution ON execution.id = line.latest WHERE line.live"
+        ))?;
+        let mut rows = query.query([])?;
+        let mut found = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let step: StepId = row.get::<_, String>(8)?.parse()?;
+            found.insert(step.clone(), self.recorded(&step, row)?);
+        }
+        Ok(found)
+    }
+
+    /// An execution from a row of [`WHOLE`].
+    fn recorded(&self, step: &StepId, row: &Row<'_>) -> Result<Recorded, StoreError> {
+        let shown: OwnedShown = serde_json::from_slice(&self.blob(row.get(6)?)?)?;
+        let body: OwnedBody = serde_json::from_slice(&self.blob(row.get(7)?)?)?;
+        let execution = Execution {
+            step: step.clone(),
+            version: VersionNumber(row.get(1)?),
+            started: row.get(2)?,
+            duration_us: row.get::<_, i64>(3)?.unsigned_abs(),
+            why: serde_json::from_str(&row.get::<_, String>(5)?)?,
+            outcome: outcome(&row.get::<_, String>(4)?)?,
+            output: shown.output,
+            displays: shown.displays,
+            error: body.error,
+            observation: body.observation,
+            effects: body.effects,
+        };
+        Ok(Recorded { id: ExecutionId(row.get(0)?), execution: Arc::new(execution) })
+    }
+}
+
+/// The columns of a whole execution.
+const WHOLE: &str = "execution.id, execution.version, execution.started, execution.duration_us, execution.outcome,
+    execution.why, execution.output, execution.body";
+
+/// An execution in short, its columns from `first` on: version, started, duration, outcome, error, caused_by,
+/// nondeterministic.
+pub(crate) fn brief(id: ExecutionId, row: &Row<'_>, first: usize) -> Result<Brief, StoreError> {
+    let words: Option<String> = row.get(first + 6)?;
+    Ok(Brief {
+        id,
+        version: VersionNumber(row.get(first)?),
+        started: row.get(first + 1)?,
+        duration_us: row.get::<_, i64>(first + 2)?.unsigned_abs(),
+        outcome: outcome(row.get_ref(first + 3)?.as_str().map_err(|error| StoreError::damaged(error.to_string()))?)?,
+        error: row.get(first + 4)?,
+        caused_by: row.get::<_, Option<String>>(first + 5)?.map(|text| text.parse()).transpose()?,
+        nondeterministic: words.map(|text| serde_json::from_str(&text)).transpose()?.unwrap_or_default(),
+    })
+}
+
+fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::Failed => "failed",
+        Outcome::Interrupted => "interrupted",
+        Outcome::Recorded => "recorded",
+    }
+}
+
+fn outcome(word: &str) -> Result<Outcome, StoreError> {
+    Ok(match word {
+        "done" => Outcome::Done,
+        "failed" => Outcome::Failed,
+        "interrupted" => Outcome::Interrupted,
+        "recorded" => Outcome::Recorded,
+        other => return Err(StoreError::damaged(format!("{other:?} is no outcome"))),
+    })
+}
+
+/// The line of a step that must have been recorded.
+fn present(write: &Write<'_>, step: &StepId) -> Result<Line, StoreError> {
+    line(write.sql, step)?.ok_or_else(|| StoreError::missing(format!("step {step}")))
+}
+
+/// A digest for a file as it was left, all zeros where that is nothing or can't be told by content.
+fn file_digest(content: &FileContent) -> [u8; 32] {
+    match content {
+        FileContent::File { digest } => *digest.as_bytes(),
+        FileContent::Directory { listing } => *listing.as_bytes(),
+        FileContent::Link { target } => *Digest::of(target).as_bytes(),
+        FileContent::External { mark } => *Digest::of(mark).as_bytes(),
+        FileContent::Absent | FileContent::Present => [0; 32],
+    }
+}
+
+impl Write<'_> {
+    fn execution(&self, execution: &Execution) -> Result<ExecutionId, StoreError> {
+        let line = present(self, &execution.step)?;
+        let version: Option<i64> = self
+            .sql
+            .prepare_cached("SELECT 1 FROM version WHERE line = ? AND number = ?")?
+            .query_row(params![line.id, execution.version.0], |row| row.get(0))
+            .optional()?;
+        if version.is_none() {
+            return Err(StoreError::missing(format!("version {} of step {}", execution.version, execution.step)));
+        }
+        let observation = &execution.observation;
+        let reads: Vec<Subject> = observation
+            .reads
+            .keys()
+            .map(|name| Subject::Name(name.clone()))
+            .chain(observation.files_read.keys().map(|path| Subject::file(path)))
+            .collect();
+        let writes: Vec<Subject> = observation
+            .writes
+            .keys()
+            .map(|name| Subject::Name(name.clone()))
+            .chain(observation.files_written.keys().map(|path| Subject::file(path)))
+            .collect();
+        let mut written = Vec::with_capacity(writes.len() * 32);
+        for value in observation.writes.values() {
+            written.extend_from_slice(value.as_ref().map_or(&[0; 32], |value| value.digest.as_bytes()));
+        }
+        for file in observation.files_written.values() {
+            written.extend_from_slice(&file_digest(&file.after));
+        }
+        let shown = serde_json::to_vec(&Shown { output: &execution.output, displays: &execution.displays })?;
+        let body =
+            serde_json::to_vec(&Body { error: execution.error.as_ref(), observation, effects: &execution.effects })?;
+        let error = execution.error.as_ref().map(|error| {
+            let message: String =
+                error.message.lines().next().unwrap_or_default().chars().take(BRIEF_MESSAGE).collect();
+            if message.is_empty() { error.type_name.clone() } else { format!("{}: {message}", error.type_name) }
+        });
+        let duration = i64::try_from(execution.duration_us).unwrap_or(i64::MAX);
+        let ended = execution.started.saturating_add(duration / 1_000);
+        let seq = self.event(ended, kind::EXECUTED, Some(line.id), None, None)?;
+        let nondeterministic = &observation.nondeterministic;
+        self.sql
+            .prepare_cached(
+                "INSERT INTO execution (line, version, seq, started, duration_us, outcome, why, error, caused_by,
+                     nondeterministic, reads, writes, written, output, body)
+                 VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            )?
+            .execute(params![
+                line.id,
+                execution.version.0,
+                seq,
+                execution.started,
+                duration,
+                outcome_word(execution.outcome),
+                serde_json::to_string(&execution.why)?,
+                error,
+                execution.error.as_ref().and_then(|error| error.caused_by.as_ref()).map(StepId::as_str),
+                (!nondeterministic.is_empty()).then(|| serde_json::to_string(nondeterministic)).transpose()?,
+                self.nameset(&reads)?,
+                self.nameset(&writes)?,
+                written,
+                self.content(&shown)?,
+                self.content(&body)?,
+            ])?;
+        let id = self.sql.last_insert_rowid();
+        self.sql.prepare_cached("UPDATE line SET latest = ? WHERE id = ?")?.execute(params![id, line.id])?;
+        self.sql.prepare_cached("DELETE FROM invalidated WHERE line = ?")?.execute([line.id])?;
+        for file in observation.files_written.values() {
+            for content in [&file.before, &file.after] {
+                if let FileContent::File { digest } = content
+                    && let Some(blob) = blob::blob_id(self.sql, digest)?
+                {
+                    self.sql
+                        .prepare_cached("INSERT OR IGNORE INTO holds (execution, blob) VALUES (?, ?)")?
+                        .execute(params![id, blob])?;
+                }
+            }
+        }
+        Ok(ExecutionId(id))
+    }
+}

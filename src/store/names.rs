@@ -1,0 +1,98 @@
+//! Sets of names that executions read or wrote.
+//!
+//! An execution may read thousands of names, and most executions of a step read the same ones: a set is kept
+//! once, and an execution points to it.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::StoreError;
+use super::writer::Write;
+use crate::step::{Digest, Name};
+
+/// A variable or a file: what an execution can read or write.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// A name in the run's namespace. Hidden state has names that begin with `@`.
+    Name(Name),
+    /// A file, by its path relative to the run where it is inside.
+    File(Arc<str>),
+}
+
+impl Subject {
+    /// The variable `name`.
+    pub fn name(name: &str) -> Self {
+        Self::Name(name.into())
+    }
+
+    /// The file at `path`.
+    pub fn file(path: &str) -> Self {
+        Self::File(path.into())
+    }
+
+    /// The name or path.
+    pub fn text(&self) -> &Arc<str> {
+        match self {
+            Self::Name(text) | Self::File(text) => text,
+        }
+    }
+
+    fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+}
+
+impl Write<'_> {
+    /// Keeps a set. The order of `subjects` is kept and counts.
+    pub(crate) fn nameset(&self, subjects: &[Subject]) -> Result<i64, StoreError> {
+        let parts = subjects
+            .iter()
+            .flat_map(|subject| [[u8::from(subject.is_file())].to_vec(), subject.text().as_bytes().to_vec()]);
+        let parts: Vec<Vec<u8>> = parts.collect();
+        let digest = Digest::of_parts(parts.iter().map(Vec::as_slice));
+        let known = self
+            .sql
+            .prepare_cached("SELECT id FROM nameset WHERE digest = ?")?
+            .query_row([digest.as_bytes()], |row| row.get::<_, i64>(0))
+            .optional()?;
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        let ids = subjects.iter().map(|subject| self.name(subject)).collect::<Result<Vec<i64>, _>>()?;
+        let mut packed = Vec::with_capacity(ids.len() * 4);
+        for id in &ids {
+            let id =
+                u32::try_from(*id).map_err(|_| StoreError::Refused { why: "the store knows too many names".into() })?;
+            packed.extend_from_slice(&id.to_le_bytes());
+        }
+        self.sql
+            .prepare_cached("INSERT INTO nameset (digest, names) VALUES (?, ?)")?
+            .execute(params![digest.as_bytes(), packed])?;
+        let set = self.sql.last_insert_rowid();
+        let mut insert =
+            self.sql.prepare_cached("INSERT OR IGNORE INTO member (name, nameset, place) VALUES (?, ?, ?)")?;
+        for (place, id) in (0_i64..).zip(&ids) {
+            insert.execute(params![id, set, place])?;
+        }
+        Ok(set)
+    }
+
+    fn name(&self, subject: &Subject) -> Result<i64, StoreError> {
+        if let Some(id) = name_id(self.sql, subject)? {
+            return Ok(id);
+        }
+        self.sql
+            .prepare_cached("INSERT INTO name (file, text) VALUES (?, ?)")?
+            .execute(params![subject.is_file(), &**subject.text()])?;
+        Ok(self.sql.last_insert_rowid())
+    }
+}
+
+/// The row of a name.
+pub(crate) fn name_id(sql: &Connection, subject: &Subject) -> Result<Option<i64>, StoreError> {
+    Ok(sql
+        .prepare_cached("SELECT id FROM name WHERE file = ? AND text = ?")?
+        .query_row(params![subject.is_file(), &**subject.text()], |row| row.get(0))
+        .optional()?)
+}
