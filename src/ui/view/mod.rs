@@ -2,6 +2,8 @@
 //!
 //! # Architecture
 //!
+//! - [`ansi`]: what programs print for a terminal, as text with colours.
 //! - [`text`]: the only place that turns hostile text into cells.
 
+pub mod ansi;
 pub mod text;

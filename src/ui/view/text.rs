@@ -9,16 +9,19 @@
 //!   a line, lazily. Control characters become glyphs, tabs blanks, and what hides or turns text its name.
 //! - `fit.rs`: [`width`], [`cut`], [`pad`], [`window`] and [`safe_line`] for one row.
 //! - `wrap.rs`: [`wrap`], a line in several rows.
+//! - `paint.rs`: [`Painted`], a line with styles over its parts; [`Ruler`], places in a very long line.
 //!
 //! Text keeps its logical order: right-to-left letters stand in cells from left to right, as the terminals
 //! that reweave asks for by switching their reordering off.
 
 mod cell;
 mod fit;
+mod paint;
 mod wrap;
 
 pub use cell::{Cell, CellKind, Cells, Tab, cells, cells_from};
 pub use fit::{ELLIPSIS, cut, cut_start, pad, pad_start, safe_line, width, window};
+pub use paint::{Painted, Ruler, Run};
 pub use wrap::{Row, Rows, indent, rows, wrap, wrap_with};
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Cell, Tab, cells};
+use super::{Cell, CellKind, Tab, cells, cells_from};
 
 /// One row of a wrapped line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +13,13 @@ pub struct Row {
     pub bytes: Range<usize>,
     /// The column of the unwrapped line that it begins in.
     pub column: usize,
+    /// The columns that it had.
+    pub width: usize,
 }
 
 /// The rows of a line in `width` columns, broken after blanks or punctuation where there are some in the
 /// second half of a row, anywhere else. At least one row; lazily, so that the rows of a long line that are not
-/// shown cost nothing. A cluster wider than `width` shows as `…`, or as nothing in no columns.
+/// shown cost nothing. A tab wider than `width` is as wide as the row; another cluster shows as `…`.
 pub fn wrap(line: &str, width: usize) -> Rows<'_> {
     wrap_with(line, width, Tab::TERMINAL)
 }
@@ -49,11 +51,8 @@ impl Iterator for Rows<'_> {
         let mut row: Vec<Cell<'_>> = Vec::new();
         let mut used = 0;
         let mut fits = true;
-        for mut cell in super::cell::cells_from(self.line, self.tab, self.at, self.column) {
-            if cell.width > self.width {
-                cell.text = if self.width == 0 { "".into() } else { super::ELLIPSIS.into() };
-                cell.width = self.width.min(1);
-            }
+        for cell in cells_from(self.line, self.tab, self.at, self.column) {
+            let cell = narrowed(cell, self.width);
             if used + cell.width > self.width {
                 fits = false;
                 break;
@@ -75,8 +74,21 @@ impl Iterator for Rows<'_> {
         if !fits {
             text.truncate(text.trim_end_matches(' ').len());
         }
-        Some(Row { text, bytes, column })
+        Some(Row { text, bytes, column, width: self.width })
     }
+}
+
+/// A cell that fits a row of `width` columns at all.
+pub(super) fn narrowed(cell: Cell<'_>, width: usize) -> Cell<'_> {
+    if cell.width <= width {
+        return cell;
+    }
+    let (text, width) = match cell.kind {
+        _ if width == 0 => (String::new(), 0),
+        CellKind::Tab => (" ".repeat(width), width),
+        CellKind::Text | CellKind::Mark => (super::ELLIPSIS.to_owned(), 1),
+    };
+    Cell { text: text.into(), width, ..cell }
 }
 
 /// How many of a full row's cells to keep, so that a word is not broken if it need not be.
