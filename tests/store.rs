@@ -108,6 +108,7 @@ fn provenance_comes_back_as_it_was_given() {
         patch: Some(PatchId(3)),
         reason: Some("it failed".into()),
         context: Some(context),
+        tokens: Some(Tokens { input: 3, output: 322 }),
     };
     store.record_version(&id("a"), b"x", &given).unwrap();
     assert_eq!(store.head(&id("a")).unwrap().provenance, given);

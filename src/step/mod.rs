@@ -33,4 +33,4 @@ pub use patch::{FileChange, Patch, PatchId, PatchState};
 pub use plain::{plain, plain_line};
 pub use status::{Reason, Status};
 pub use variable::Variable;
-pub use version::{Author, Millis, Provenance, Version, VersionNumber};
+pub use version::{Author, Millis, Provenance, Tokens, Version, VersionNumber};

@@ -57,12 +57,24 @@ pub struct Provenance {
     /// What the author was shown before writing it: a blob in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Digest>,
+    /// What the call cost, where the producer says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+}
+
+/// Tokens of a model call, as its provider counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Read, cached ones included.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
 }
 
 impl Provenance {
     /// A change by `author` at `at`, nothing more known.
     pub fn new(author: Author, at: Millis) -> Self {
-        Self { author, at, model: None, call: None, patch: None, reason: None, context: None }
+        Self { author, at, model: None, call: None, patch: None, reason: None, context: None, tokens: None }
     }
 }
 

@@ -268,7 +268,7 @@ impl Write<'_> {
         self.sql
             .prepare_cached(&format!(
                 "INSERT INTO patch ({}, content, state, title, files, problems, proposal)
-                 VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                 VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 provenance::COLUMNS
             ))?
             .execute(params_from_iter(values))?;

@@ -4,10 +4,10 @@ use rusqlite::Row;
 use rusqlite::types::ToSql;
 
 use super::StoreError;
-use crate::step::{Author, Digest, PatchId, Provenance};
+use crate::step::{Author, Digest, PatchId, Provenance, Tokens};
 
 /// The columns, in the order of [`bind`] and [`read`].
-pub(crate) const COLUMNS: &str = "at, author, author_name, model, call, patch, reason, context";
+pub(crate) const COLUMNS: &str = "at, author, author_name, model, call, patch, reason, context, tokens_in, tokens_out";
 
 /// The author's kind and name as they are kept.
 pub(crate) fn author_words(author: &Author) -> (&'static str, Option<&str>) {
@@ -43,6 +43,8 @@ pub(crate) fn bind(provenance: &Provenance) -> Vec<Box<dyn ToSql + '_>> {
         Box::new(provenance.patch.map(|patch| patch.0)),
         Box::new(provenance.reason.as_deref()),
         Box::new(provenance.context.map(|digest| digest.as_bytes().to_vec())),
+        Box::new(provenance.tokens.map(|tokens| signed(tokens.input))),
+        Box::new(provenance.tokens.map(|tokens| signed(tokens.output))),
     ]
 }
 
@@ -57,5 +59,14 @@ pub(crate) fn read(row: &Row<'_>, first: usize) -> Result<Provenance, StoreError
         patch: row.get::<_, Option<u32>>(first + 5)?.map(PatchId),
         reason: row.get(first + 6)?,
         context: row.get::<_, Option<[u8; 32]>>(first + 7)?.map(Digest::from_bytes),
+        tokens: match (row.get::<_, Option<i64>>(first + 8)?, row.get::<_, Option<i64>>(first + 9)?) {
+            (Some(input), Some(output)) => Some(Tokens { input: input.unsigned_abs(), output: output.unsigned_abs() }),
+            _ => None,
+        },
     })
+}
+
+/// SQLite's numbers have a sign.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

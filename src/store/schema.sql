@@ -56,6 +56,8 @@ CREATE TABLE version (
     patch       INTEGER,
     reason      TEXT,
     context     BLOB,
+    tokens_in   INTEGER,
+    tokens_out  INTEGER,
     UNIQUE (line, number)
 ) STRICT;
 CREATE INDEX version_seq ON version (line, seq);
@@ -136,7 +138,9 @@ CREATE TABLE patch (
     call        TEXT,
     patch       INTEGER,
     reason      TEXT,
-    context     BLOB
+    context     BLOB,
+    tokens_in   INTEGER,
+    tokens_out  INTEGER
 ) STRICT;
 CREATE TABLE patch_change (
     patch   INTEGER NOT NULL,

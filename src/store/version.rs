@@ -239,7 +239,7 @@ impl Write<'_> {
         values.push(Box::new(blob));
         self.sql
             .prepare_cached(&format!(
-                "INSERT INTO version ({}, line, number, seq, source) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO version ({}, line, number, seq, source) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 provenance::COLUMNS
             ))?
             .execute(params_from_iter(values))?;
