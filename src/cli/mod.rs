@@ -14,6 +14,7 @@ mod error;
 mod paint;
 
 mod completions;
+mod import;
 mod man;
 mod open;
 
@@ -47,6 +48,7 @@ macro_rules! subcommands {
 
 subcommands! {
     Open => open,
+    Import => import,
     Completions => completions,
     Man => man,
 }

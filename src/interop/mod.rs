@@ -1,1 +1,62 @@
 //! Import and export of notebooks, trajectories and traces.
+//!
+//! # Architecture
+//!
+//! An import is a stream: a format's reader turns a file into steps as it goes and hands each to a [`Sink`],
+//! so that a log of gigabytes needs no more memory than its largest record.
+//!
+//! - [`Format`], [`detect`]: what a file is, found out from its content and never from its name.
+//! - [`Recording`]: an opened file with [`Watch`] on it: how far the reading is, and whether to stop.
+//! - [`formats`]: one reader a format; each knows only its own keys and speaks in the words of [`ImportedStep`].
+//! - [`json`]: JSON as it is found in the wild: streamed, with broken lines skipped and listed, bytes that are
+//!   not UTF-8 replaced, and texts that are a string or a list of strings.
+//! - [`Sink`], [`Imported`]: where steps, files, patches and warnings go; [`Imported`] keeps them in memory,
+//!   [`Directory`] lays them out as a run.
+//! - [`ImportError`]: why nothing could be imported; what could be read in part is a [`Warning`] instead.
+//!
+//! Everything read here is hostile: names become slugs, texts are bounded, and no path leaves the run.
+
+mod beside;
+mod detect;
+mod error;
+mod formats;
+mod imported;
+pub mod json;
+mod moment;
+mod naming;
+mod recording;
+mod write;
+
+use std::path::Path;
+
+pub use detect::{Format, detect};
+pub use error::ImportError;
+pub use imported::{
+    Imported, ImportedFile, ImportedPatch, ImportedStep, Note, NoteKind, Place, Recorded, Sink, Summary, Warning,
+};
+pub use recording::{Progress, Recording, Watch};
+pub use write::{Directory, beside, write};
+
+/// Reads the file at `path`, whatever it is, and hands what it holds to `sink`, in order.
+///
+/// # Errors
+/// Where the file can't be read, is of no known format, or the watch says stop. What has a broken part is read
+/// as far as possible, with a warning for each part left out.
+pub fn import_into(path: &Path, watch: &Watch<'_>, sink: &mut dyn Sink) -> Result<Format, ImportError> {
+    let recording = Recording::open(path, watch)?;
+    let format = detect(&recording)?;
+    let mut beside = beside::Beside::new(path, sink);
+    formats::read(format, &recording, &mut beside)?;
+    beside.finish()?;
+    Ok(format)
+}
+
+/// Reads the file at `path` into memory.
+///
+/// # Errors
+/// As [`import_into`].
+pub fn import(path: &Path) -> Result<Imported, ImportError> {
+    let mut imported = Imported::default();
+    imported.format = Some(import_into(path, &Watch::none(), &mut imported)?);
+    Ok(imported)
+}
