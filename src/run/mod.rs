@@ -7,21 +7,26 @@
 //! - [`Tree`]: the same in memory, brought up to date path by path; what the watcher keeps.
 //! - [`Exclude`]: what is left out. [`Encoding`]: a step's bytes to its text and back.
 //! - [`parse_header`]: the `# /// step` block, with the line of every mistake.
+//! - [`Watcher`]: keeps a tree in step with the disk on its own thread and reports each [`Change`].
 //! - [`Files`]: changes files so that each is whole at any moment; [`Faults`] makes that fail in tests.
 //! - [`RunError`]: why a directory is no run, with a hint.
 
+mod change;
 mod dir;
 mod exclude;
 mod faults;
 mod header;
 mod problem;
+mod quiet;
 mod source;
 mod step_file;
 mod toml_text;
 mod tree;
 mod units;
+mod watch;
 mod write;
 
+pub use change::{Change, WatchMode};
 pub use dir::{Proposal, RunDir};
 pub use exclude::Exclude;
 pub use faults::Faults;
@@ -31,6 +36,7 @@ pub use source::{Encoding, NotEncodable, NotText, decode_python, decode_shell};
 pub use step_file::{Frame, Scan, StepFile};
 pub use tree::{STEP_LIMIT, Tree};
 pub use units::{Size, bytes_text, duration_text, parse_duration, parse_size};
+pub use watch::Watcher;
 pub use write::{Expect, Files, WriteError};
 
 /// The run's own directory for its store.

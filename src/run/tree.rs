@@ -130,6 +130,24 @@ impl Tree {
         self.dirs.keys().map(PathBuf::as_path)
     }
 
+    /// The run's directory, absolute.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether a path in the run is a directory that is looked into.
+    pub(super) fn is_directory(&self, path: &Path) -> bool {
+        self.dirs.contains_key(path)
+    }
+
+    /// Where the run's files really lie: the absolute paths of its directories, each once, and of its inbox.
+    pub(super) fn places(&self) -> impl Iterator<Item = PathBuf> {
+        let inbox = self.root.join(super::PATCHES);
+        let inbox = inbox.symlink_metadata().is_ok_and(|found| found.is_dir()).then_some(inbox);
+        let dirs = self.dirs.values().map(|dir| dir.real.clone());
+        std::iter::once(self.root.clone()).chain(dirs).chain(inbox)
+    }
+
     /// Looks at everything again. Files whose size and times are as they were are not read again.
     pub fn refresh_all(&mut self) {
         self.refresh(&[PathBuf::new()], false);
@@ -143,6 +161,11 @@ impl Tree {
         if !links.is_empty() {
             self.refresh(&links, false);
         }
+    }
+
+    /// The same, where files whose size and times are as they were need not be read.
+    pub(super) fn refresh_again(&mut self, paths: &[PathBuf]) {
+        self.refresh(paths, false);
     }
 
     fn refresh(&mut self, paths: &[PathBuf], distrust: bool) {
@@ -313,7 +336,7 @@ impl Tree {
     fn list(&mut self, path: &Path, real: PathBuf, distrust: bool) {
         let entries = match fs::read_dir(&real) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.as_os_str().is_empty() => return,
             Err(error) => return self.wrong(path, ProblemKind::DirectoryUnreadable(plain(&error))),
         };
         self.dirs.insert(path.to_owned(), Directory { real, seen: self.look });
@@ -414,6 +437,49 @@ impl Tree {
         scan.example = self.others.keys().next().cloned();
         scan
     }
+
+    /// The files that are no steps: all, or those at or below `paths`.
+    pub(super) fn other_files(&self, paths: &[PathBuf], all: bool) -> OtherFiles {
+        if all {
+            return OtherFiles(self.others.clone());
+        }
+        let below = |path: &PathBuf| {
+            let path = path.clone();
+            self.others.range(path.clone()..).take_while(move |(key, _)| key.starts_with(&path))
+        };
+        OtherFiles(paths.iter().flat_map(below).map(|(path, stamp)| (path.clone(), *stamp)).collect())
+    }
+}
+
+/// Files that are no steps, as they stood.
+#[derive(Debug)]
+pub(super) struct OtherFiles(BTreeMap<PathBuf, Stamp>);
+
+impl OtherFiles {
+    /// The paths that came, went or changed from `self` to `later`, and those of `named` that are in either.
+    pub fn since(&self, later: &Self, named: &[PathBuf]) -> Vec<PathBuf> {
+        let same = |a: &Stamp, b: &Stamp| Stamp { racy: false, ..*a } == Stamp { racy: false, ..*b };
+        let named: BTreeSet<&PathBuf> = named.iter().collect();
+        let all: BTreeSet<&PathBuf> = self.0.keys().chain(later.0.keys()).collect();
+        let differs = |path: &&PathBuf| match (self.0.get(*path), later.0.get(*path)) {
+            (Some(then), Some(now)) => !same(then, now) || named.contains(path),
+            _ => true,
+        };
+        all.into_iter().filter(differs).cloned().collect()
+    }
+}
+
+/// The run's inbox and its configuration, as they stand.
+pub(super) fn own_files(root: &Path) -> OtherFiles {
+    let proposals = fs::read_dir(root.join(super::PATCHES)).into_iter().flatten().filter_map(Result::ok);
+    let mut found: BTreeMap<PathBuf, Stamp> = proposals
+        .filter_map(|entry| Some((Path::new(super::PATCHES).join(entry.file_name()), entry.metadata().ok()?)))
+        .map(|(path, at)| (path, Stamp::of(&at)))
+        .collect();
+    if let Ok(at) = fs::metadata(root.join(super::CONFIG_FILE)) {
+        found.insert(super::CONFIG_FILE.into(), Stamp::of(&at));
+    }
+    OtherFiles(found)
 }
 
 /// Whether a file of this name is a step.
