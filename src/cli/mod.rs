@@ -13,10 +13,28 @@ mod context;
 mod error;
 mod paint;
 
+mod by_hand;
+mod moments;
+mod report;
+mod session;
+mod shapes;
+
 mod completions;
+mod delete;
 mod import;
+mod invalidate;
 mod man;
+mod move_step;
+mod new;
 mod open;
+mod rename;
+mod replay;
+mod restore;
+mod run;
+mod show;
+mod state;
+mod status;
+mod stop;
 
 pub use context::Context;
 pub use error::CliError;
@@ -48,6 +66,18 @@ macro_rules! subcommands {
 
 subcommands! {
     Open => open,
+    Run => run,
+    Replay => replay,
+    Status => status,
+    State => state,
+    Show => show,
+    Invalidate => invalidate,
+    New => new,
+    Rename => rename,
+    Move => move_step,
+    Delete => delete,
+    Restore => restore,
+    Stop => stop,
     Import => import,
     Completions => completions,
     Man => man,

@@ -40,6 +40,8 @@ pub enum Event {
         ran: bool,
         /// Whether its code was executed only to have its state again.
         rebuilt: bool,
+        /// Why it ran or is blocked.
+        why: Vec<Reason>,
         /// The execution that holds, where there is one that may be shown as its result.
         execution: Option<Arc<Execution>>,
     },

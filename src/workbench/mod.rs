@@ -7,12 +7,25 @@
 //! - [`Handle`]: what a face holds to send commands.
 //! - [`Event`]: what is told to whoever listens; [`Snapshot`] is the run as a list to draw.
 
+mod book;
+mod code;
 mod command;
+mod desk;
+mod engine_room;
 mod event;
+mod files;
 mod handle;
+mod hands;
+mod job;
+mod marks;
+mod moment;
+mod open;
+mod rows;
 mod snapshot;
+mod update;
 
 pub use command::{Command, Request, Ticket};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};
 pub use handle::Handle;
+pub use open::{Options, open};
 pub use snapshot::{Edge, EdgeKind, EngineView, PatchRow, Snapshot, StepRow, WatchView};

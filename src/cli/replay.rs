@@ -1,0 +1,126 @@
+//! `reweave replay`: steps marked stale, then the run brought up to date; or what that would do.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::report::Telling;
+use super::run::{How, perform};
+use super::session::Session;
+use super::shapes::{duration, millis, reasons, why};
+use super::{CliError, Context, Palette, Role};
+use crate::step::{StepId, plain_line};
+use crate::workbench::{Command, Event, PlanAction, PlanRow};
+
+/// Run steps again, or see what would run
+///
+/// Marks a step (or all) stale and brings the run up to date. Without `--from` and `--all` nothing is
+/// marked, as with `reweave run`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run's directory
+    dir: PathBuf,
+
+    /// Mark this step stale first
+    #[arg(long, value_name = "STEP", conflicts_with = "all")]
+    from: Option<String>,
+
+    /// Bring the run up to date only as far as this step
+    #[arg(long, value_name = "STEP")]
+    until: Option<String>,
+
+    /// Mark every step stale first
+    #[arg(long)]
+    all: bool,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Replays, or plans.
+pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
+    let mut session = Session::open(&args.dir, args.how.options(), context)?;
+    let find = |text: &Option<String>| text.as_ref().map(|text| session.step(text)).transpose();
+    let (from, until) = (find(&args.from)?, find(&args.until)?);
+    let ids: Vec<StepId> = session.snapshot().steps.iter().map(|row| row.id.clone()).collect();
+    let as_far: Vec<StepId> =
+        ids.iter().filter(|id| until.as_ref().is_none_or(|until| *id <= until)).cloned().collect();
+    let steps = if until.is_some() { as_far.clone() } else { Vec::new() };
+    if args.dry_run {
+        let marked = if args.all { as_far } else { from.into_iter().collect() };
+        let plan = session.ask_for(Command::Plan { steps, marked }, context, |event| match event {
+            Event::Plan { entries, .. } => Some(entries.clone()),
+            _ => None,
+        })?;
+        let document = json!({"plan": plan.iter().map(entry).collect::<Vec<_>>()});
+        return context.answer(&document, |palette| table(&plan, palette));
+    }
+    let command = match (from, args.all) {
+        (None, false) => Command::Run { steps, retry_failed: false },
+        (from, _) => Command::Replay { from, until },
+    };
+    perform(&mut session, command, Telling::new(context, args.how.events, ids.iter()), context)
+}
+
+fn entry(row: &PlanRow) -> serde_json::Value {
+    json!({
+        "id": row.id,
+        "action": row.action,
+        "certain": row.certain,
+        "why": why(&row.why),
+        "reasons": reasons(&row.why),
+        "estimate_ms": row.estimate_us.map(millis),
+    })
+}
+
+fn table(plan: &[PlanRow], palette: Palette) -> String {
+    let width = plan.iter().map(|row| row.id.as_str().chars().count()).max().unwrap_or(0).min(40);
+    let mut text = String::new();
+    for row in plan {
+        let (role, word) = match (row.action, row.certain) {
+            (PlanAction::Run, true) => (Role::Warn, "run"),
+            (PlanAction::Run, false) => (Role::Warn, "run?"),
+            (PlanAction::Carry, _) => (Role::Dim, "carry"),
+            (PlanAction::Keep, true) => (Role::Dim, "keep"),
+            (PlanAction::Keep, false) => (Role::Dim, "keep?"),
+            (PlanAction::Blocked, _) => (Role::Bad, "blocked"),
+        };
+        let id = plain_line(row.id.as_str());
+        let _ = write!(text, "{:width$}  {:8}", palette.paint(Role::Name, &*id), palette.paint(role, word));
+        let estimate = match row.estimate_us {
+            Some(0) => String::new(),
+            Some(time) => duration(time),
+            None => "?".to_owned(),
+        };
+        let _ = write!(text, " {estimate:>8}");
+        if !row.why.is_empty() {
+            let _ = write!(text, "  {}", palette.paint(Role::Dim, plain_line(&why(&row.why))));
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    let runs: Vec<&PlanRow> = plan.iter().filter(|row| row.action == PlanAction::Run).collect();
+    let unknown = runs.iter().filter(|row| row.estimate_us.is_none()).count();
+    let known: u64 = runs.iter().filter_map(|row| row.estimate_us).sum();
+    let _ = write!(text, "{} of {} would run", runs.len(), plan.len());
+    match (known, unknown) {
+        (0, _) => {}
+        (known, 0) => {
+            let _ = write!(text, ", about {}", duration(known));
+        }
+        (known, unknown) => {
+            let _ = write!(text, ", about {} and {unknown} never timed", duration(known));
+        }
+    }
+    if runs.iter().any(|row| !row.certain) {
+        text.push_str("; `?` depends on what others give");
+    }
+    text.push('\n');
+    text
+}

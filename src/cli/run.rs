@@ -1,0 +1,93 @@
+//! `reweave run`: the run, or some of its steps, brought up to date.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::report::{self, Telling};
+use super::session::Session;
+use super::{CliError, Context};
+use crate::step::StepId;
+use crate::workbench::{Command, Event, Options};
+
+/// Bring a run up to date
+///
+/// Runs every step whose source, or a value or file that it really used, changed; keeps the rest and shows
+/// their recorded output. Ends with 1 if a step failed.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run's directory
+    dir: PathBuf,
+
+    /// Only these steps, with everything before them that they may need
+    #[arg(value_name = "STEP")]
+    steps: Vec<String>,
+
+    /// Run failed steps again even if nothing that they used changed
+    #[arg(long)]
+    retry_failed: bool,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// How steps are executed: the same for `run` and `replay`.
+#[derive(Debug, clap::Args)]
+pub(super) struct How {
+    /// The Python interpreter: a path, or a name to look up
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
+
+    /// A limit on each step: `time=30s`, `memory=2GB`, `output=64MB`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub limit: Vec<String>,
+
+    /// One JSON object a line as things happen; the document comes last
+    #[arg(long)]
+    pub events: bool,
+}
+
+impl How {
+    /// The same for the workbench.
+    pub(super) fn options(&self) -> Options {
+        Options { python: self.python.clone(), limits: self.limit.clone(), ..Options::default() }
+    }
+}
+
+/// Runs.
+pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
+    let mut session = Session::open(&args.dir, args.how.options(), context)?;
+    let steps = args.steps.iter().map(|text| session.step(text)).collect::<Result<Vec<StepId>, _>>()?;
+    let telling = Telling::new(context, args.how.events, session.snapshot().steps.iter().map(|row| &row.id));
+    perform(&mut session, Command::Run { steps, retry_failed: args.retry_failed }, telling, context)
+}
+
+/// Asks for a run, tells it as it goes, and answers with the document or the tally.
+pub(super) fn perform(
+    session: &mut Session,
+    command: Command,
+    telling: Telling,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let mut steps = None;
+    let asked = session.ask(command, context, |event| {
+        if let Event::Ran { steps: all, .. } = event {
+            steps = Some(all.clone());
+        }
+        telling.tell(event, context)
+    });
+    if let Some(steps) = &steps {
+        match telling {
+            Telling::People { .. } => context.print(report::tally(steps, context.palette))?,
+            Telling::Document | Telling::Lines => context.print_json(&report::document(steps))?,
+        }
+    }
+    let summary = asked?;
+    if session.is_interrupted() {
+        return Err(CliError::new("interrupted").hint(again(session.dir())).status(130));
+    }
+    Ok(if summary.failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn again(dir: &Path) -> String {
+    format!("what ran is recorded; `reweave run {}` goes on from there", dir.display())
+}

@@ -1,0 +1,639 @@
+//! The workbench's own thread: everything that happens to a run passes through here, one thing at a time.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use super::book::{Book, Changes};
+use super::engine_room::{EngineRoom, News, Work};
+use super::job::{Job, JobKind, Wanted};
+use super::moment::now;
+use super::update::{Told, Update, status_of};
+use super::{
+    Command, EngineView, Event, Failure, Level, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket, WatchView,
+    hands,
+};
+use crate::engine::{Action, EngineError, Goal, Planned, Report, Settings};
+use crate::step::{Digest, Execution, Millis, Reason, Status, StepId, Variable};
+
+/// Who asks: the face in this process, or one that came through the socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ClientId(pub(super) u64);
+
+/// The face that opened the workbench: when it closes, the workbench ends.
+pub(super) const OPENER: ClientId = ClientId(0);
+
+/// What comes to the desk.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// Someone wants to be told.
+    Join(ClientId, Sender<Event>),
+    /// Someone went away.
+    Leave(ClientId),
+    /// Someone asks.
+    Ask(ClientId, Request),
+    /// The engine tells.
+    Engine(News),
+}
+
+/// Snapshots come no more often than this: a frame at 60 a second.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// The desk and all that lies on it.
+pub(super) struct Desk {
+    book: Book,
+    settings: Settings,
+    on_error: crate::engine::OnError,
+    inputs: Receiver<Input>,
+    /// For what is started here and tells here.
+    own: Sender<Input>,
+    clients: BTreeMap<ClientId, Sender<Event>>,
+    room: Option<EngineRoom>,
+    view: EngineView,
+    watch: WatchView,
+    jobs: VecDeque<Job>,
+    /// What the engine works on now.
+    current: Option<(Job, Update)>,
+    running: Option<(StepId, Millis)>,
+    replay_on_save: bool,
+    generation: u64,
+    /// Whether marks are to be decided anew.
+    unsettled: bool,
+    /// Whether listeners don't know of something yet.
+    untold: bool,
+    told_at: Option<Instant>,
+    closing: bool,
+}
+
+impl Desk {
+    /// A desk for an opened run.
+    pub(super) fn new(
+        book: Book,
+        settings: Settings,
+        on_error: crate::engine::OnError,
+        inputs: Receiver<Input>,
+        own: Sender<Input>,
+    ) -> Self {
+        Self {
+            book,
+            settings,
+            on_error,
+            inputs,
+            own,
+            clients: BTreeMap::new(),
+            room: None,
+            view: EngineView::default(),
+            watch: WatchView::default(),
+            jobs: VecDeque::new(),
+            current: None,
+            running: None,
+            replay_on_save: false,
+            generation: 0,
+            unsettled: false,
+            untold: true,
+            told_at: None,
+            closing: false,
+        }
+    }
+
+    /// Works until the face that opened the workbench closes it, or nobody is left.
+    pub(super) fn work(mut self) {
+        while !self.closing {
+            let Some(input) = self.next_input() else { break };
+            for input in input {
+                self.take(input);
+            }
+            self.begin_next();
+            self.tell_snapshot();
+        }
+        // The engine's processes end before the last event says so.
+        self.room = None;
+        if let Err(failure) = self.book.settle() {
+            self.notice(Level::Error, failure.what);
+        }
+        for client in self.clients.values() {
+            let _ = client.send(Event::Closed);
+        }
+    }
+
+    /// Waits for something to do: inputs, or the moment at which a snapshot is due. `None` is the end.
+    fn next_input(&self) -> Option<Vec<Input>> {
+        let first = if self.untold && !self.clients.is_empty() {
+            let due = self.told_at.map_or(Duration::ZERO, |at| FRAME.saturating_sub(at.elapsed()));
+            match self.inputs.recv_timeout(due) {
+                Ok(input) => Some(input),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        } else {
+            Some(self.inputs.recv().ok()?)
+        };
+        // A burst is taken in at once, but not for so long that listeners wait.
+        Some(first.into_iter().chain(self.inputs.try_iter().take(512)).collect())
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Join(client, events) => {
+                self.settle_marks();
+                let _ = events.send(Event::Snapshot(Arc::new(self.snapshot())));
+                self.clients.insert(client, events);
+            }
+            Input::Leave(client) => self.leave(client),
+            Input::Ask(client, Request { ticket, command }) => self.ask(client, ticket, command),
+            Input::Engine(news) => self.hear(news),
+        }
+    }
+
+    fn leave(&mut self, client: ClientId) {
+        self.clients.remove(&client);
+        if client == OPENER {
+            self.closing = true;
+        }
+        self.jobs.retain(|job| job.client != client);
+        if self.current.as_ref().is_some_and(|(job, _)| job.client == client) {
+            self.stop_engine();
+        }
+    }
+
+    // --- asking -------------------------------------------------------------------------------------------
+
+    fn ask(&mut self, client: ClientId, ticket: Ticket, command: Command) {
+        match self.answer(client, ticket, command) {
+            Ok(Some(summary)) => self.done(client, ticket, Ok(summary)),
+            Ok(None) => {}
+            Err(failure) => self.done(client, ticket, Err(failure)),
+        }
+    }
+
+    /// Does what can be done at once; what the engine is needed for waits its turn (`Ok(None)`).
+    fn answer(&mut self, client: ClientId, ticket: Ticket, command: Command) -> Result<Option<Summary>, Failure> {
+        let queue = |desk: &mut Self, kind| {
+            desk.jobs.push_back(Job { client, ticket, kind });
+            Ok(None)
+        };
+        let update = |wanted, retry_failed, at_most| JobKind::Update { wanted, retry_failed, at_most };
+        match command {
+            Command::Run { steps, retry_failed } => {
+                let wanted = if steps.is_empty() { Wanted::All } else { Wanted::Steps(self.known(steps)?) };
+                queue(self, update(wanted, retry_failed, None))
+            }
+            Command::Replay { from, until } => {
+                if let Some(until) = &until {
+                    self.known([until.clone()])?;
+                }
+                let marked = match from {
+                    Some(from) => self.known([from])?,
+                    None => self.all_as_far_as(until.as_ref()),
+                };
+                self.mark(&marked)?;
+                queue(self, update(until.map_or(Wanted::All, Wanted::Until), true, None))
+            }
+            Command::Next => queue(self, update(Wanted::All, false, Some(1))),
+            Command::Plan { steps, marked } => {
+                let (wanted, marked) = (self.known(steps)?, self.known(marked)?);
+                queue(self, JobKind::Plan { wanted, marked })
+            }
+            Command::State { at, names } => {
+                if let Some(at) = &at {
+                    self.known([at.clone()])?;
+                }
+                queue(self, JobKind::State { at, names })
+            }
+            Command::Invalidate { steps } => {
+                let steps = self.known(steps)?;
+                self.mark(&steps)?;
+                Ok(Some(Summary {
+                    text: format!("{} marked stale", counted(steps.len(), "step")),
+                    ..Summary::default()
+                }))
+            }
+            Command::Stop => Ok(Some(self.stop(client))),
+            Command::ReplayOnSave { on } => {
+                self.replay_on_save = on;
+                self.untold = true;
+                let text = if on { "a saved file is replayed at once" } else { "saved files wait" };
+                Ok(Some(Summary { text: text.to_owned(), ..Summary::default() }))
+            }
+            Command::Source { step } => {
+                let event = hands::source(&self.book, &step)?;
+                self.send(client, event);
+                Ok(Some(Summary::default()))
+            }
+            Command::Execution { step } => {
+                self.known([step.clone()])?;
+                let execution = self.book.held(&step).cloned();
+                self.send(client, Event::Execution { step, execution });
+                Ok(Some(Summary::default()))
+            }
+            Command::Rescan => {
+                self.look(None)?;
+                Ok(Some(Summary::default()))
+            }
+            Command::Close => {
+                self.leave(client);
+                Ok(None)
+            }
+            by_hand => {
+                let text = hands::perform(&mut self.book, by_hand)?;
+                self.look(None)?;
+                Ok(Some(Summary { text, ..Summary::default() }))
+            }
+        }
+    }
+
+    /// These steps, if all of them are there.
+    fn known(&mut self, steps: impl IntoIterator<Item = StepId>) -> Result<BTreeSet<StepId>, Failure> {
+        let steps: BTreeSet<StepId> = steps.into_iter().collect();
+        if steps.iter().any(|step| self.book.step(step).is_none()) {
+            // It may have been written a moment ago.
+            self.look(None)?;
+        }
+        match steps.iter().find(|step| self.book.step(step).is_none()) {
+            None => Ok(steps),
+            Some(step) => Err(hands::no_such_step(step)),
+        }
+    }
+
+    fn all_as_far_as(&self, until: Option<&StepId>) -> BTreeSet<StepId> {
+        let ids = self.book.steps().iter().map(|entry| &entry.file.id);
+        ids.filter(|id| until.is_none_or(|until| *id <= until)).cloned().collect()
+    }
+
+    fn mark(&mut self, steps: &BTreeSet<StepId>) -> Result<(), Failure> {
+        self.book.mark(steps)?;
+        self.unsettled = true;
+        Ok(())
+    }
+
+    /// Stops what this client waits for; where it waits for nothing, whatever runs.
+    fn stop(&mut self, client: ClientId) -> Summary {
+        let (own, others): (VecDeque<Job>, VecDeque<Job>) = self.jobs.drain(..).partition(|job| job.client == client);
+        let is_current = self.current.as_ref().is_some_and(|(job, _)| job.client == client);
+        let all = own.is_empty() && !is_current;
+        let (dropped, kept) = if all { (others, VecDeque::new()) } else { (own, others) };
+        self.jobs = kept;
+        let mut count = dropped.len();
+        for job in dropped {
+            self.done(job.client, job.ticket, Err(interrupted()));
+        }
+        if (all || is_current) && self.current.is_some() {
+            self.stop_engine();
+            count += 1;
+        }
+        let text = if count == 0 {
+            "nothing was running".to_owned()
+        } else {
+            format!("stopped {}", counted(count, "request"))
+        };
+        Summary { text, ..Summary::default() }
+    }
+
+    fn stop_engine(&mut self) {
+        if let Some(room) = &mut self.room {
+            room.stop();
+        }
+    }
+
+    // --- the directory ------------------------------------------------------------------------------------
+
+    fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<(), Failure> {
+        let changes = self.book.look(paths)?;
+        // A file that a step reads may have changed where no step did.
+        self.unsettled = true;
+        if self.replay_on_save && !changes.changed.is_empty() && paths.is_some() {
+            self.replay_saved(&changes);
+        }
+        Ok(())
+    }
+
+    fn replay_saved(&mut self, changes: &Changes) {
+        let saved = |kind: &JobKind| matches!(kind, JobKind::Update { wanted: Wanted::Following(_), .. });
+        let mut steps = changes.changed.clone();
+        // One request for all that was saved while the engine was busy.
+        if let Some(job) = self.jobs.iter_mut().find(|job| saved(&job.kind))
+            && let JobKind::Update { wanted: Wanted::Following(waiting), .. } = &mut job.kind
+        {
+            waiting.append(&mut steps);
+            return;
+        }
+        let kind = JobKind::Update { wanted: Wanted::Following(steps), retry_failed: false, at_most: None };
+        self.jobs.push_back(Job { client: OPENER, ticket: Ticket(0), kind });
+    }
+
+    // --- the engine ---------------------------------------------------------------------------------------
+
+    /// Gives the engine its next work, if it has none.
+    fn begin_next(&mut self) {
+        while self.current.is_none() && !self.closing {
+            let Some(job) = self.jobs.pop_front() else { return };
+            if let Err(failure) = self.begin(&job) {
+                self.done(job.client, job.ticket, Err(failure));
+            }
+        }
+    }
+
+    fn begin(&mut self, job: &Job) -> Result<(), Failure> {
+        self.book.look(None)?;
+        self.settle_marks();
+        let marked = match &job.kind {
+            JobKind::Plan { marked, .. } => marked.clone(),
+            JobKind::Update { .. } | JobKind::State { .. } => BTreeSet::new(),
+        };
+        let tasks = self.book.tasks(&marked)?;
+        let texts: Vec<(StepId, Digest)> =
+            self.book.steps().iter().map(|entry| (entry.file.id.clone(), entry.file.digest)).collect();
+        let work = match &job.kind {
+            JobKind::Update { wanted, retry_failed, at_most } => {
+                Work::Update { tasks, goal: self.goal(wanted, *retry_failed, *at_most) }
+            }
+            JobKind::Plan { wanted, .. } => {
+                Work::Plan { tasks, goal: self.goal(&Wanted::Steps(wanted.clone()), false, None) }
+            }
+            JobKind::State { at, names } => {
+                let at = at.clone().or_else(|| self.last_step()).ok_or_else(|| self.empty())?;
+                Work::State { tasks, at, names: names.clone() }
+            }
+        };
+        self.room()?.hand_over(work);
+        self.current = Some((job.clone(), Update::new(texts)));
+        self.untold = true;
+        Ok(())
+    }
+
+    fn last_step(&self) -> Option<StepId> {
+        self.book.steps().last().map(|entry| entry.file.id.clone())
+    }
+
+    fn goal(&self, wanted: &Wanted, retry_failed: bool, at_most: Option<usize>) -> Goal {
+        let steps = match wanted {
+            Wanted::All => BTreeSet::new(),
+            Wanted::Steps(steps) => steps.clone(),
+            Wanted::Until(until) => self.all_as_far_as(Some(until)),
+            Wanted::Following(steps) => {
+                let mut steps = self.book.following(steps);
+                steps.retain(|step| self.book.step(step).is_some());
+                steps
+            }
+        };
+        Goal { steps, retry_failed, on_error: self.on_error, at_most }
+    }
+
+    /// The engine's room, opened when it is needed first.
+    fn room(&mut self) -> Result<&mut EngineRoom, Failure> {
+        match &mut self.room {
+            Some(room) => Ok(room),
+            none => {
+                let own = self.own.clone();
+                let tell = move |news| drop(own.send(Input::Engine(news)));
+                Ok(none.insert(EngineRoom::start(self.settings.clone(), tell).map_err(engine_failure)?))
+            }
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Report(report) => self.report(report),
+            News::View(view) => {
+                self.untold |= self.view != view;
+                self.view = view;
+            }
+            News::Updated(result) => self.updated(result),
+            News::Planned(result) => self.planned(result),
+            News::State(result) => self.variables(result),
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        let Some((_, update)) = &mut self.current else { return };
+        match report {
+            Report::Started { step, why, rebuilt } => {
+                update.started(&step, why.clone());
+                self.running = Some((step.clone(), now()));
+                self.untold = true;
+                self.broadcast(&Event::Started { step, why, rebuilt });
+            }
+            Report::Printed { step, chunk } => self.broadcast(&Event::Printed { step, chunk }),
+            Report::InputWanted { step, prompt } => self.broadcast(&Event::InputWanted { step, prompt }),
+            Report::Notice(text) => self.notice(Level::Warning, text),
+            Report::Executed { execution, rebuilt } => {
+                let mut why = update.why(&execution.step);
+                if why.is_empty() {
+                    why.clone_from(&execution.why);
+                }
+                self.running = None;
+                if let Some(text) = update.text_of(&execution.step) {
+                    self.book.executed(&execution, text);
+                }
+                let step = execution.step.clone();
+                update.tell(&step, Told::Executed { execution: Arc::clone(&execution), rebuilt, why: why.clone() });
+                self.settled(step, status_of(&execution), !rebuilt, rebuilt, why, Some(execution));
+            }
+            Report::Kept { step, execution, carried } => {
+                if let Some(text) = update.text_of(&step) {
+                    self.book.kept(&step, &execution, text);
+                }
+                update.tell(&step, Told::Kept { execution: Arc::clone(&execution), carried });
+                self.settled(step, status_of(&execution), false, false, Vec::new(), Some(execution));
+            }
+            Report::Blocked { step, why } => {
+                if let Some(text) = update.text_of(&step) {
+                    self.book.blocked(&step, &why, text);
+                }
+                update.tell(&step, Told::Blocked { why: why.clone() });
+                self.settled(step, Status::Blocked, false, false, vec![why], None);
+            }
+            Report::NotReached { step, why } => {
+                update.tell(&step, Told::NotReached { why: why.clone() });
+                if let Some(why) = why {
+                    self.settled(step, Status::Blocked, false, false, vec![why], None);
+                }
+            }
+        }
+    }
+
+    fn settled(
+        &mut self,
+        step: StepId,
+        status: Status,
+        ran: bool,
+        rebuilt: bool,
+        why: Vec<Reason>,
+        execution: Option<Arc<Execution>>,
+    ) {
+        self.unsettled = true;
+        self.broadcast(&Event::Settled { step, status, ran, rebuilt, why, execution });
+    }
+
+    fn updated(&mut self, result: Result<(), EngineError>) {
+        let Some((job, update)) = self.current.take() else { return };
+        self.running = None;
+        self.unsettled = true;
+        let recorded = self.book.settle();
+        self.settle_marks();
+        let steps = update.results(|step| {
+            let verdict = self.book.verdict(step);
+            let execution = self.book.held(step).cloned();
+            match verdict {
+                Some(verdict) => (verdict.status, verdict.reasons.clone(), execution),
+                None => (Status::Never, Vec::new(), execution),
+            }
+        });
+        let count = |wanted: &dyn Fn(&super::StepResult) -> bool| steps.iter().filter(|step| wanted(step)).count();
+        let mut summary = Summary {
+            ran: count(&|step| step.ran),
+            kept: count(&|step| !step.ran && !step.rebuilt && step.status == Status::Fresh),
+            rebuilt: count(&|step| step.rebuilt),
+            failed: update.failed(),
+            text: String::new(),
+        };
+        summary.text = told(&summary);
+        self.send(job.client, Event::Ran { ticket: job.ticket, steps: Arc::new(steps) });
+        let result = match (result, recorded) {
+            (Err(error), _) => Err(engine_failure(error)),
+            (Ok(()), Err(failure)) => Err(failure),
+            (Ok(()), Ok(())) => Ok(summary),
+        };
+        self.done(job.client, job.ticket, result);
+    }
+
+    fn planned(&mut self, result: Result<Vec<Planned>, EngineError>) {
+        let Some((job, _)) = self.current.take() else { return };
+        let result = result.map_err(engine_failure).map(|planned| {
+            let entries: Vec<PlanRow> = planned.into_iter().map(|planned| self.plan_row(planned)).collect();
+            let runs = entries.iter().filter(|row| row.action == PlanAction::Run).count();
+            self.send(job.client, Event::Plan { ticket: job.ticket, entries: Arc::new(entries) });
+            Summary { text: format!("{} would run", counted(runs, "step")), ..Summary::default() }
+        });
+        self.done(job.client, job.ticket, result);
+    }
+
+    fn plan_row(&self, planned: Planned) -> PlanRow {
+        let action = match planned.action {
+            Action::Run => PlanAction::Run,
+            Action::Carry => PlanAction::Carry,
+            Action::Keep => PlanAction::Keep,
+            Action::Blocked => PlanAction::Blocked,
+        };
+        let last = self.book.held(&planned.step).map(|execution| execution.duration_us);
+        let estimate_us = if action == PlanAction::Run { last } else { Some(0) };
+        PlanRow { id: planned.step, action, certain: planned.certain, why: planned.why, estimate_us }
+    }
+
+    fn variables(&mut self, result: Result<Vec<Variable>, EngineError>) {
+        let Some((job, _)) = self.current.take() else { return };
+        let JobKind::State { at, .. } = &job.kind else { return };
+        let at = at.clone().or_else(|| self.last_step());
+        let result = match (result, at) {
+            (Ok(variables), Some(at)) => {
+                self.send(job.client, Event::State { at, variables: Arc::new(variables) });
+                Ok(Summary::default())
+            }
+            (Ok(_), None) => Err(self.empty()),
+            (Err(error), _) => Err(engine_failure(error)),
+        };
+        self.done(job.client, job.ticket, result);
+    }
+
+    fn empty(&self) -> Failure {
+        let dir = self.book.dir().shown().display();
+        Failure {
+            what: format!("{dir} holds no steps"),
+            hint: Some("write one: any *.py file in it is a step".to_owned()),
+        }
+    }
+
+    // --- telling ------------------------------------------------------------------------------------------
+
+    fn settle_marks(&mut self) {
+        if self.unsettled {
+            self.book.judge();
+            self.unsettled = false;
+            self.untold = true;
+        }
+    }
+
+    fn tell_snapshot(&mut self) {
+        let due = self.told_at.is_none_or(|at| at.elapsed() >= FRAME);
+        if !due || !(self.unsettled || self.untold) {
+            self.untold |= self.unsettled;
+            return;
+        }
+        self.settle_marks();
+        if self.untold && !self.clients.is_empty() {
+            self.generation += 1;
+            let snapshot = Event::Snapshot(Arc::new(self.snapshot()));
+            self.broadcast(&snapshot);
+            self.told_at = Some(Instant::now());
+            self.untold = false;
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut steps = self.book.rows().to_vec();
+        if let Some((running, _)) = &self.running
+            && let Some(row) = steps.iter_mut().find(|row| row.id == *running)
+        {
+            Arc::make_mut(row).status = Status::Running;
+        }
+        let updating = |(job, _): &&(Job, Update)| matches!(job.kind, JobKind::Update { .. });
+        Snapshot {
+            generation: self.generation,
+            dir: self.book.dir().path().to_owned(),
+            steps,
+            edges: self.book.edges().to_vec(),
+            patches: Vec::new(),
+            running: self.running.clone(),
+            progress: self.current.as_ref().filter(updating).map(|(_, update)| update.progress()),
+            replay_on_save: self.replay_on_save,
+            engine: self.view.clone(),
+            watch: self.watch.clone(),
+        }
+    }
+
+    fn send(&self, client: ClientId, event: Event) {
+        if let Some(events) = self.clients.get(&client) {
+            let _ = events.send(event);
+        }
+    }
+
+    fn done(&self, client: ClientId, ticket: Ticket, result: Result<Summary, Failure>) {
+        self.send(client, Event::Done { ticket, result });
+    }
+
+    fn broadcast(&self, event: &Event) {
+        for client in self.clients.values() {
+            let _ = client.send(event.clone());
+        }
+    }
+
+    fn notice(&self, level: Level, text: String) {
+        self.broadcast(&Event::Notice { level, text });
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure { what: "stopped before it began".to_owned(), hint: None }
+}
+
+fn engine_failure(error: EngineError) -> Failure {
+    Failure { what: error.what, hint: error.hint }
+}
+
+/// `1 step`, `3 steps`.
+pub(super) fn counted(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+fn told(summary: &Summary) -> String {
+    let mut text = format!("{} ran, {} kept", summary.ran, summary.kept);
+    if summary.rebuilt > 0 {
+        text.push_str(&format!(", {} rebuilt", summary.rebuilt));
+    }
+    if summary.failed > 0 {
+        text.push_str(&format!(", {} failed", summary.failed));
+    }
+    text
+}

@@ -1,0 +1,135 @@
+//! The thread that the engine lives in, so that a workbench answers while steps run.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use super::EngineView;
+use crate::engine::{Engine, EngineError, Goal, Planned, Report, Settings, StopHandle, Task};
+use crate::step::{StepId, Variable};
+
+/// What the engine's thread is given to do, one after the other.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// Bring the run up to date.
+    Update { tasks: Vec<Task>, goal: Goal },
+    /// Say what an update would do.
+    Plan { tasks: Vec<Task>, goal: Goal },
+    /// Tell the variables after a step.
+    State { tasks: Vec<Task>, at: StepId, names: Vec<String> },
+}
+
+/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned` and `State`, then `View`.
+#[derive(Debug)]
+pub(super) enum News {
+    /// From the middle of an update.
+    Report(Report),
+    /// An update ended.
+    Updated(Result<(), EngineError>),
+    /// A plan.
+    Planned(Result<Vec<Planned>, EngineError>),
+    /// The variables.
+    State(Result<Vec<Variable>, EngineError>),
+    /// How the engine stands, after each piece of work.
+    View(EngineView),
+}
+
+/// The engine's thread and the way to it. Dropping it stops what runs and waits until no process is left.
+#[derive(Debug)]
+pub(super) struct EngineRoom {
+    work: Option<Sender<Work>>,
+    stops: Receiver<StopHandle>,
+    stop: StopHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EngineRoom {
+    /// Starts the thread; `tell` is called on it.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn start(settings: Settings, tell: impl FnMut(News) + Send + 'static) -> Result<Self, EngineError> {
+        let engine = Engine::new(settings.clone());
+        let stop = engine.stop_handle();
+        let (work, queue) = mpsc::channel();
+        let (new_stop, stops) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("engine".to_owned())
+            .spawn(move || serve(engine, settings, &queue, &new_stop, tell))
+            .map_err(|error| EngineError { what: format!("no thread for the engine: {error}"), hint: None })?;
+        Ok(Self { work: Some(work), stops, stop, thread: Some(thread) })
+    }
+
+    /// Hands work over. A stop that is asked for from here on counts for it, an earlier one does not.
+    pub(super) fn hand_over(&mut self, work: Work) {
+        self.current_stop().reset();
+        if let Some(sender) = &self.work {
+            // The thread ends only when this does.
+            let _ = sender.send(work);
+        }
+    }
+
+    /// Asks what runs now to stop.
+    pub(super) fn stop(&mut self) {
+        self.current_stop().stop();
+    }
+
+    /// A new engine has a new handle.
+    fn current_stop(&mut self) -> &StopHandle {
+        if let Some(stop) = self.stops.try_iter().last() {
+            self.stop = stop;
+        }
+        &self.stop
+    }
+}
+
+impl Drop for EngineRoom {
+    fn drop(&mut self) {
+        self.work = None;
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was caught and told already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    mut engine: Engine,
+    settings: Settings,
+    queue: &Receiver<Work>,
+    new_stop: &Sender<StopHandle>,
+    mut tell: impl FnMut(News),
+) {
+    while let Ok(work) = queue.recv() {
+        let failed: fn(EngineError) -> News = match &work {
+            Work::Update { .. } => |error| News::Updated(Err(error)),
+            Work::Plan { .. } => |error| News::Planned(Err(error)),
+            Work::State { .. } => |error| News::State(Err(error)),
+        };
+        if catch_unwind(AssertUnwindSafe(|| perform(&mut engine, work, &mut tell))).is_err() {
+            let what = "the engine failed at a fault of its own; it was started anew".to_owned();
+            let hint = Some("please report this, with the step that ran".to_owned());
+            tell(failed(EngineError { what, hint }));
+            engine = Engine::new(settings.clone());
+            let _ = new_stop.send(engine.stop_handle());
+        }
+        tell(News::View(view(&engine)));
+    }
+}
+
+fn perform(engine: &mut Engine, work: Work, tell: &mut impl FnMut(News)) {
+    match work {
+        Work::Update { tasks, goal } => {
+            let done = engine.update(&tasks, &goal, &mut |report| tell(News::Report(report)));
+            tell(News::Updated(done));
+        }
+        Work::Plan { tasks, goal } => tell(News::Planned(Ok(engine.plan(&tasks, &goal)))),
+        Work::State { tasks, at, names } => tell(News::State(engine.state(&tasks, &at, &names))),
+    }
+}
+
+fn view(engine: &Engine) -> EngineView {
+    let (checkpoints, memory) = engine.checkpoints();
+    EngineView { interpreter: engine.interpreter().unwrap_or_default(), checkpoints, memory }
+}

@@ -1,0 +1,56 @@
+//! What waits to be done by the engine, for whom.
+
+use std::collections::BTreeSet;
+
+use super::Ticket;
+use super::desk::ClientId;
+use crate::step::StepId;
+
+/// A piece of work for the engine, and who asked for it.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub client: ClientId,
+    pub ticket: Ticket,
+    pub kind: JobKind,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(super) enum JobKind {
+    /// Bring the run up to date.
+    Update {
+        /// The steps wanted; all when empty.
+        wanted: Wanted,
+        /// Run failed steps again.
+        retry_failed: bool,
+        /// At most this many steps.
+        at_most: Option<usize>,
+    },
+    /// Say what that would do.
+    Plan {
+        /// The steps wanted; all when empty.
+        wanted: BTreeSet<StepId>,
+        /// Steps looked at as if they were marked by hand.
+        marked: BTreeSet<StepId>,
+    },
+    /// Tell the variables after a step.
+    State {
+        /// The step; the last when `None`.
+        at: Option<StepId>,
+        /// Which variables; all when empty.
+        names: Vec<String>,
+    },
+}
+
+/// Which steps an update is for. Resolved when it begins, since the run may change until then.
+#[derive(Debug, Clone)]
+pub(super) enum Wanted {
+    /// All.
+    All,
+    /// These.
+    Steps(BTreeSet<StepId>),
+    /// All as far as this one.
+    Until(StepId),
+    /// These and all that is stale because of them.
+    Following(BTreeSet<StepId>),
+}

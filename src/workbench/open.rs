@@ -1,0 +1,74 @@
+//! Opening a run.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use super::book::Book;
+use super::desk::{Desk, Input, OPENER};
+use super::{Event, Failure, Handle, Level};
+use crate::engine::{OnError, Settings};
+use crate::run::{CONFIG_FILE, PATCHES, RunDir, RunError, STORE_DIR};
+
+/// How a run is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The interpreter: a path, or a name to look up. What the run's settings say when `None`.
+    pub python: Option<PathBuf>,
+    /// Limits as `key=value`, stronger than the run's settings.
+    pub limits: Vec<String>,
+    /// Whether the directory is watched.
+    pub watch: bool,
+}
+
+/// Opens the run in `dir`: a thread of its own begins to serve it. The first event is a snapshot.
+///
+/// # Errors
+/// When `dir` is no directory that can be opened as a run, or its record can't be.
+pub fn open(dir: &Path, options: Options) -> Result<(Handle, Receiver<Event>), Failure> {
+    let dir = RunDir::open(dir).map_err(run_failure)?;
+    let settings = settings(&dir, &options);
+    let on_error = OnError::default();
+    let book = Book::open(dir, on_error)?;
+    let notices: Vec<String> = book.notices().collect();
+    let (inputs, queue) = mpsc::channel();
+    let (events, heard) = mpsc::channel();
+    for text in notices {
+        let _ = events.send(Event::Notice { level: Level::Warning, text });
+    }
+    let _ = inputs.send(Input::Join(OPENER, events));
+    let desk = Desk::new(book, settings, on_error, queue, inputs.clone());
+    thread::Builder::new().name("workbench".to_owned()).spawn(move || desk.work()).map_err(|error| Failure {
+        what: format!("no thread for the workbench: {error}"),
+        hint: Some("close other programs, or raise `ulimit -u`".to_owned()),
+    })?;
+    let opener = Opener(inputs);
+    let handle = Handle::new(move |request| opener.0.send(Input::Ask(OPENER, request)).is_ok());
+    Ok((handle, heard))
+}
+
+/// The way of the face that opened the workbench. When its last handle is gone, so is the workbench.
+struct Opener(mpsc::Sender<Input>);
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        let _ = self.0.send(Input::Leave(OPENER));
+    }
+}
+
+fn settings(dir: &RunDir, options: &Options) -> Settings {
+    let own = [STORE_DIR, PATCHES, CONFIG_FILE].iter().map(|name| dir.path().join(name)).collect();
+    Settings {
+        dir: dir.path().to_owned(),
+        python: options.python.clone().unwrap_or_else(|| PathBuf::from("python3")),
+        seed: 0,
+        timeout: None,
+        output_limit: 64 << 20,
+        checkpoint_memory: None,
+        ignore: own,
+    }
+}
+
+fn run_failure(error: RunError) -> Failure {
+    Failure { hint: Some(error.hint()), what: error.to_string() }
+}
