@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::{CliError, Context};
 use crate::interop::{self, Directory, ImportError, Progress, Summary, Watch};
-use crate::workbench;
 
 /// Import a notebook, a trajectory or a trace as a run
 ///
@@ -49,8 +48,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let mut directory = Directory::create(&dir)?;
     let format = interop::import_into(&args.file, &Watch::new(&progress, &stop), &mut directory)?;
     let origin = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let (summary, executions) = directory.finish(&format!("{origin:?} ({})", format.title()))?;
-    workbench::record_import(&dir, format.name(), executions)?;
+    let (summary, _) = directory.finish(&format!("{origin:?} ({})", format.title()))?;
     let answer = Answer {
         format: format.name(),
         dir: dir.display().to_string(),

@@ -19,6 +19,7 @@ mod report;
 mod session;
 mod shapes;
 
+mod apply;
 mod completions;
 mod delete;
 mod import;
@@ -79,6 +80,7 @@ subcommands! {
     Restore => restore,
     Stop => stop,
     Import => import,
+    Apply => apply,
     Completions => completions,
     Man => man,
 }

@@ -74,11 +74,6 @@ pub(super) struct Changes {
 impl Book {
     /// Opens the record of a run and looks at its directory.
     pub(super) fn open(dir: RunDir, on_error: OnError) -> Result<Self, Failure> {
-        Self::open_by(dir, on_error, None)
-    }
-
-    /// The same, where it is known by whom what is new came.
-    pub(super) fn open_by(dir: RunDir, on_error: OnError, by: Option<Provenance>) -> Result<Self, Failure> {
         let store = Store::open(dir.path()).map_err(failure)?;
         let tree = Tree::read(&dir);
         let mut book = Self {
@@ -94,7 +89,7 @@ impl Book {
             edges: Vec::new(),
             receipts: Vec::new(),
         };
-        book.take_in(true, by)?;
+        book.take_in(true)?;
         book.remember()?;
         book.judge();
         Ok(book)
@@ -153,11 +148,11 @@ impl Book {
             Some(paths) => self.tree.refresh_paths(paths),
             None => self.tree.refresh_all(),
         }
-        self.take_in(false, None)
+        self.take_in(false)
     }
 
     /// Brings the steps in line with what the tree saw last, and records the versions.
-    fn take_in(&mut self, first: bool, by: Option<Provenance>) -> Result<Changes, Failure> {
+    fn take_in(&mut self, first: bool) -> Result<Changes, Failure> {
         let scan = self.tree.scan();
         let old: HashMap<&StepId, &Entry> = self.steps.iter().map(|entry| (&entry.file.id, entry)).collect();
         let same = |file: &Arc<StepFile>| {
@@ -169,7 +164,7 @@ impl Book {
         }
         let texts: Vec<(StepId, Vec<u8>)> =
             scan.steps.iter().chain(&scan.modules).map(|file| (file.id.clone(), self.bytes_of(file))).collect();
-        let provenance = by.unwrap_or_else(|| provenance(&scan.steps, same));
+        let provenance = provenance(&scan.steps, same);
         let seen = self
             .store
             .record_run(texts.iter().map(|(id, text)| (id, text.as_slice())), &provenance)

@@ -37,14 +37,8 @@ pub fn open(dir: &Path, options: Options) -> Result<(Handle, Receiver<Event>), F
         let _ = events.send(Event::Notice { level: Level::Warning, text });
     }
     let _ = inputs.send(Input::Join(OPENER, events));
-    let mut desk = Desk::new(book, settings, on_error, queue, inputs.clone());
-    let serve = move || {
-        if options.watch {
-            desk.watch();
-        }
-        desk.work();
-    };
-    thread::Builder::new().name("workbench".to_owned()).spawn(serve).map_err(|error| Failure {
+    let desk = Desk::new(book, settings, on_error, queue, inputs.clone());
+    thread::Builder::new().name("workbench".to_owned()).spawn(move || desk.work()).map_err(|error| Failure {
         what: format!("no thread for the workbench: {error}"),
         hint: Some("close other programs, or raise `ulimit -u`".to_owned()),
     })?;
@@ -75,6 +69,6 @@ fn settings(dir: &RunDir, options: &Options) -> Settings {
     }
 }
 
-pub(super) fn run_failure(error: RunError) -> Failure {
+fn run_failure(error: RunError) -> Failure {
     Failure { hint: Some(error.hint()), what: error.to_string() }
 }
