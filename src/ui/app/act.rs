@@ -1,0 +1,388 @@
+//! What each action does to the state.
+
+use super::action::Action;
+use super::field::Field;
+use super::message::Effect;
+use super::model::{Model, Pane};
+use super::output::Kind;
+use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
+use super::screen::Class;
+use super::steps::Row;
+use super::{panes, typing};
+use crate::step::{Status, StepId};
+use crate::workbench::{Command, Level};
+
+/// Does an action, or says why it can't be done now.
+pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    if let Err(why) = action.possible(model) {
+        model.notices.add(Level::Info, why, model.now);
+        return;
+    }
+    let pane = model.focus;
+    match action {
+        Action::Up => panes::step(model, pane, -1),
+        Action::Down => panes::step(model, pane, 1),
+        Action::PageUp => panes::step(model, pane, -panes::page(model, pane)),
+        Action::PageDown => panes::step(model, pane, panes::page(model, pane)),
+        Action::HalfUp => panes::step(model, pane, -panes::page(model, pane) / 2),
+        Action::HalfDown => panes::step(model, pane, panes::page(model, pane) / 2),
+        Action::Top => panes::go(model, pane, 0),
+        Action::Bottom => panes::end(model, pane),
+        Action::Left if pane == Pane::Steps => {
+            if !panes::fold(model, Some(true), effects) {
+                panes::step(model, pane, -1);
+            }
+        }
+        Action::Right if pane == Pane::Steps => {
+            if !panes::fold(model, Some(false), effects) && model.chosen().is_some() {
+                model.show(model.tab);
+            }
+        }
+        Action::Left => panes::shift(model, pane, -8),
+        Action::Right => panes::shift(model, pane, 8),
+        Action::Open => open(model, effects),
+        Action::NextPanel => next_panel(model, 1),
+        Action::PrevPanel => next_panel(model, -1),
+        Action::NextTab => next_tab(model, 1),
+        Action::PrevTab => next_tab(model, -1),
+        Action::ShowSteps => model.show(Pane::Steps),
+        Action::ShowSource => model.show(Pane::Source),
+        Action::ShowOutput => model.show(Pane::Output),
+        Action::ShowState => model.show(Pane::State),
+        Action::Zoom => model.zoom = !model.zoom,
+        Action::Widen => widen(model, 4),
+        Action::Narrow => widen(model, -4),
+        Action::Mouse => {
+            model.mouse = !model.mouse;
+            effects.push(Effect::Mouse(model.mouse));
+            let text = if model.mouse { "the mouse is ours" } else { "the mouse selects text; the same key takes it back" };
+            typing::tell(model, text);
+        }
+        Action::RunStep => run(model, false, effects),
+        Action::Retry => run(model, true, effects),
+        Action::RunAll => effects.push(Effect::Ask(Command::Run { steps: Vec::new(), retry_failed: false })),
+        Action::ReplayFrom => {
+            let from = model.targets().into_iter().next();
+            effects.push(Effect::Ask(Command::Replay { from, until: None }));
+        }
+        Action::ReplayAll => {
+            let steps = model.run.snapshot.steps.len();
+            model.overlays.push(Overlay::Confirm(Question {
+                text: format!("Run all {steps} steps again from nothing?"),
+                details: vec!["What they printed and made before is kept in their history.".to_owned()],
+                then: Then::Ask(Box::new(Command::Replay { from: None, until: None })),
+            }));
+        }
+        Action::Next => effects.push(Effect::Ask(Command::Next)),
+        Action::Plan => {
+            model.overlays.push(Overlay::Plan(Plan { rows: None, top: 0 }));
+            effects.push(Effect::Ask(Command::Plan { steps: Vec::new(), marked: Vec::new() }));
+        }
+        Action::Invalidate => effects.push(Effect::Ask(Command::Invalidate { steps: model.targets() })),
+        Action::Stop => effects.push(Effect::Ask(Command::Stop)),
+        Action::ReplayOnSave => {
+            let on = !model.run.snapshot.replay_on_save;
+            effects.push(Effect::Ask(Command::ReplayOnSave { on }));
+            typing::tell(model, if on { "a saved step is replayed at once" } else { "a saved step waits for you" });
+        }
+        Action::Answer => {
+            if let Some((step, prompt)) = model.input_wanted.clone() {
+                prompt_for(model, Purpose::Input(step), prompt, "");
+            }
+        }
+        Action::Edit => {
+            if let Some(step) = model.chosen().cloned() {
+                let line = if model.source.step.as_ref() == Some(&step) { model.source.window.cursor + 1 } else { 1 };
+                effects.push(Effect::Edit(step, line));
+            }
+        }
+        Action::NewStep => {
+            let text = after(model);
+            prompt_for(model, Purpose::NewStep, "new step".to_owned(), &text);
+        }
+        Action::Rename => {
+            if let Some(step) = model.chosen().cloned() {
+                let text = step.to_string();
+                prompt_for(model, Purpose::Rename(step), "rename to".to_owned(), &text);
+            }
+        }
+        Action::Delete => {
+            if let Some(step) = model.chosen().cloned() {
+                model.overlays.push(Overlay::Confirm(delete_question(model, step)));
+            }
+        }
+        Action::Undo => effects.push(Effect::Ask(Command::Undo)),
+        Action::Redo => effects.push(Effect::Ask(Command::Redo)),
+        Action::Rescan => effects.push(Effect::Ask(Command::Rescan)),
+        Action::ToNeeds => along(model, false, effects),
+        Action::ToUsers => along(model, true, effects),
+        Action::Fold => {
+            panes::fold(model, None, effects);
+        }
+        Action::FoldFresh => {
+            model.steps.fold_fresh();
+            panes::relist(model, effects);
+        }
+        Action::NextStale => attention(model, true, effects),
+        Action::PrevStale => attention(model, false, effects),
+        Action::Search | Action::Filter => typing::open(model, action),
+        Action::NextMatch => next_match(model, true),
+        Action::PrevMatch => next_match(model, false),
+        Action::Jump => model.overlays.push(Overlay::Jump(overlay::jump(model))),
+        Action::Follow => follow(model, effects),
+        Action::Wrap => match pane {
+            Pane::Source => {
+                model.source.wrap = !model.source.wrap;
+                model.source.window.left = 0;
+            }
+            Pane::Output => {
+                model.output.cut = !model.output.cut;
+                model.output.window.left = 0;
+            }
+            _ => typing::tell(model, "only source and output wrap"),
+        },
+        Action::Copy => copy(model, effects),
+        Action::Messages => model.overlays.push(Overlay::Messages(0)),
+        Action::Help => model.overlays.push(Overlay::Help(overlay::help(model))),
+        Action::Palette => model.overlays.push(Overlay::Palette(overlay::palette())),
+        Action::Cancel => cancel(model, effects),
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::Redraw => effects.push(Effect::Redraw),
+        Action::Quit => {
+            if model.busy() {
+                model.overlays.push(Overlay::Confirm(Question {
+                    text: "Steps are running. Stop them and quit?".to_owned(),
+                    details: vec!["What ran to its end is kept.".to_owned()],
+                    then: Then::Quit,
+                }));
+            } else {
+                effects.push(Effect::Quit);
+            }
+        }
+    }
+}
+
+fn run(model: &mut Model, retry: bool, effects: &mut Vec<Effect>) {
+    let steps = model.targets();
+    // Who asks for a failed step to run wants to see it run, though nothing that it used changed.
+    let failed = model.chosen_row().is_some_and(|row| row.status == Status::Failed);
+    if model.chosen_row().is_some_and(|row| row.status == Status::Fresh) {
+        let key = model.keys.key(Action::ReplayFrom).unwrap_or_default();
+        typing::tell(model, format!("it is up to date; {key} runs it again all the same"));
+    }
+    effects.push(Effect::Ask(Command::Run { steps, retry_failed: retry || failed }));
+}
+
+fn prompt_for(model: &mut Model, purpose: Purpose, label: String, text: &str) {
+    model.overlays.push(Overlay::Prompt(Prompt { purpose, label, field: Field::of(text), problem: None }));
+}
+
+/// An id that sorts right after the chosen step: its number with the next letter, in the same frame.
+fn after(model: &Model) -> String {
+    let steps = &model.run.snapshot.steps;
+    let Some(row) = model.chosen_row().or(steps.last()) else { return "01_".to_owned() };
+    let frame = row.id.frame().map(|frame| format!("{frame}/")).unwrap_or_default();
+    let name = row.id.name();
+    let digits = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
+    let number = name.get(..digits).and_then(|digits| digits.parse::<u64>().ok());
+    let is_last = steps.last().is_some_and(|last| last.id == row.id);
+    match number {
+        Some(number) if is_last => format!("{frame}{:0digits$}_", number + 1),
+        Some(number) => format!("{frame}{number:0digits$}a_"),
+        None => frame,
+    }
+}
+
+fn delete_question(model: &Model, step: StepId) -> Question {
+    let users = model.run.place(&step).map_or(0, |at| model.run.users(at).count());
+    let mut details = vec!["Its file is removed; its history stays, and undo brings it back.".to_owned()];
+    if users > 0 {
+        details.push(format!("{users} steps use what it makes and turn stale."));
+    }
+    Question { text: format!("Delete {step}?"), details, then: Then::Ask(Box::new(Command::Delete { step })) }
+}
+
+/// Enter: unfolds, or goes to what the line under the cursor speaks of.
+fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.focus {
+        Pane::Steps => {
+            if model.chosen().is_none() {
+                panes::fold(model, None, effects);
+            } else {
+                model.show(model.tab);
+            }
+        }
+        Pane::Output => {
+            let line = model.output.window.cursor;
+            let place = model.output.shown().and_then(|document| match document.line(line).0 {
+                Kind::Frame(place) => place,
+                _ => None,
+            });
+            match place {
+                Some((step, line)) => {
+                    panes::choose(model, &step, effects);
+                    model.show(Pane::Source);
+                    panes::go(model, Pane::Source, line.saturating_sub(1) as usize);
+                }
+                None => typing::tell(model, "enter goes to the source from a line of a traceback"),
+            }
+        }
+        Pane::State => {
+            let line = model.state.window.cursor;
+            let writer = model.state.list().get(line).and_then(|variable| variable.written_by.clone());
+            if let Some(step) = writer {
+                panes::choose(model, &step, effects);
+            }
+        }
+        Pane::Source => {}
+    }
+}
+
+fn next_panel(model: &mut Model, by: isize) {
+    let screen = model.screen();
+    let panes: Vec<Pane> = match screen.class {
+        Class::Narrow | Class::TooSmall => Pane::ALL.to_vec(),
+        _ if model.zoom => vec![Pane::Steps, model.tab],
+        _ => screen.panels.iter().map(|panel| panel.pane).collect(),
+    };
+    if let Some(pane) = cycle(&panes, model.focus, by) {
+        model.show(pane);
+    }
+}
+
+fn next_tab(model: &mut Model, by: isize) {
+    let screen = model.screen();
+    let wide = screen.class == Class::Wide && !model.zoom;
+    let shown = if wide { model.detail } else if model.focus == Pane::Steps { model.tab } else { model.focus };
+    let tabs = if wide { Pane::DETAILS } else { Pane::TABS };
+    let Some(next) = cycle(tabs, shown, by) else { return };
+    // From the list one looks through the tabs without leaving it.
+    if matches!(model.focus, Pane::Steps) && screen.class != Class::Narrow || wide && model.focus == Pane::Source {
+        if wide { model.detail = next } else { model.tab = next }
+    } else {
+        model.show(next);
+    }
+}
+
+fn cycle(panes: &[Pane], from: Pane, by: isize) -> Option<Pane> {
+    let len = isize::try_from(panes.len()).ok().filter(|len| *len > 0)?;
+    let at = panes.iter().position(|pane| *pane == from).and_then(|at| isize::try_from(at).ok());
+    let next = at.map_or(0, |at| (at + by).rem_euclid(len));
+    panes.get(usize::try_from(next).ok()?).copied()
+}
+
+fn widen(model: &mut Model, by: i16) {
+    let change = |share: u16, by: i16| share.saturating_add_signed(by).clamp(10, 90);
+    let by_list = if model.focus == Pane::Steps { by } else { -by };
+    match model.screen().class {
+        Class::Wide if model.focus == Pane::Steps => model.shares.wide = change(model.shares.wide, by),
+        Class::Wide => {
+            let by = if model.focus == Pane::Source { by } else { -by };
+            model.shares.source = change(model.shares.source, by);
+        }
+        _ => model.shares.normal = change(model.shares.normal, by_list),
+    }
+}
+
+/// Goes along an edge: to the nearest step that the chosen one needs, or that uses it.
+fn along(model: &mut Model, down: bool, effects: &mut Vec<Effect>) {
+    let Some(at) = model.chosen().and_then(|step| model.run.place(step)) else { return };
+    let next = if down {
+        model.run.users(at).map(|edge| edge.to).min()
+    } else {
+        model.run.needs(at).map(|edge| edge.from).max()
+    };
+    let step = next.and_then(|at| model.run.snapshot.steps.get(at)).map(|row| row.id.clone());
+    match step {
+        Some(step) => {
+            model.follow = false;
+            panes::choose(model, &step, effects);
+        }
+        None => typing::tell(model, if down { "no step uses what this one makes" } else { "it needs no other step" }),
+    }
+}
+
+/// Goes to the nearest step that is not fresh.
+fn attention(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
+    let steps = &model.run.snapshot.steps;
+    let from = match model.steps.rows.get(model.steps.cursor) {
+        Some(Row::Step(at) | Row::Frame { first: at, .. } | Row::Chain { first: at, .. }) => *at as usize,
+        None => 0,
+    };
+    let wanted = |at: &usize| steps.get(*at).is_some_and(|row| row.status != Status::Fresh);
+    let found = if forward {
+        (from + 1..steps.len()).chain(0..from).find(wanted)
+    } else {
+        (0..from).rev().chain((from + 1..steps.len()).rev()).find(wanted)
+    };
+    match found.and_then(|at| steps.get(at)).map(|row| row.id.clone()) {
+        Some(step) => {
+            model.follow = false;
+            panes::choose(model, &step, effects);
+        }
+        None => typing::tell(model, "no other step needs attention"),
+    }
+}
+
+fn next_match(model: &mut Model, forward: bool) {
+    let Some(search) = model.search.clone() else { return };
+    match model.find(&search, typing::cursor(model, search.pane), forward, false) {
+        Some((line, round)) => {
+            model.show(search.pane);
+            panes::go(model, search.pane, line);
+            if round {
+                typing::tell(model, "the search went round the end");
+            }
+        }
+        None => typing::tell(model, format!("{:?} is not found", search.text)),
+    }
+}
+
+fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.focus == Pane::Output {
+        panes::end(model, Pane::Output);
+        return;
+    }
+    model.follow = !model.follow;
+    typing::tell(model, if model.follow { "the newest step is followed" } else { "no longer following" });
+    if model.follow
+        && let Some((step, _)) = model.run.snapshot.running.clone()
+    {
+        panes::choose(model, &step, effects);
+    }
+}
+
+fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = match model.focus {
+        Pane::Steps => model.targets().iter().map(StepId::to_string).collect::<Vec<_>>().join("\n"),
+        Pane::Source => model.source.text.to_string(),
+        Pane::Output => {
+            let lines = |document: &super::output::Document| {
+                (0..document.len()).map(|at| document.line(at).1.into_owned() + "\n").collect::<String>()
+            };
+            model.output.shown().map(lines).unwrap_or_default()
+        }
+        Pane::State => {
+            let variable = model.state.list().get(model.state.window.cursor);
+            variable.map(|variable| variable.repr.clone()).unwrap_or_default()
+        }
+    };
+    if text.is_empty() {
+        typing::tell(model, "there is nothing to copy here");
+    } else {
+        effects.push(Effect::Copy(text));
+    }
+}
+
+/// Escape: leaves the last thing that was entered.
+fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.notices.dismiss(model.now);
+    if model.search.take().is_some() {
+    } else if model.steps.filter.take().is_some() {
+        panes::relist(model, effects);
+    } else if model.zoom {
+        model.zoom = false;
+    } else if model.focus != Pane::Steps {
+        model.show(Pane::Steps);
+    }
+}

@@ -1,0 +1,301 @@
+//! Everything that a person can do, in one table: the keymap, the help, the palette, the hints and the
+//! documentation of the keys are all made from it.
+
+use super::model::{Model, Pane};
+
+/// Something that a person can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the table below says what each does")]
+pub enum Action {
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    HalfUp,
+    HalfDown,
+    Top,
+    Bottom,
+    Open,
+    NextPanel,
+    PrevPanel,
+    NextTab,
+    PrevTab,
+    ShowSteps,
+    ShowSource,
+    ShowOutput,
+    ShowState,
+    Zoom,
+    Widen,
+    Narrow,
+    Mouse,
+    RunStep,
+    RunAll,
+    Retry,
+    ReplayFrom,
+    ReplayAll,
+    Next,
+    Plan,
+    Invalidate,
+    Stop,
+    ReplayOnSave,
+    Answer,
+    NewStep,
+    Rename,
+    Delete,
+    Edit,
+    Undo,
+    Redo,
+    Rescan,
+    ToNeeds,
+    ToUsers,
+    Fold,
+    FoldFresh,
+    NextStale,
+    PrevStale,
+    Search,
+    NextMatch,
+    PrevMatch,
+    Filter,
+    Jump,
+    Follow,
+    Wrap,
+    Copy,
+    Messages,
+    Help,
+    Palette,
+    Cancel,
+    Suspend,
+    Redraw,
+    Quit,
+}
+
+/// Under which heading help lists an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// Executing steps.
+    Run,
+    /// Files of steps.
+    Steps,
+    /// Going about.
+    Move,
+    /// Looking for something.
+    Find,
+    /// What is on the screen.
+    Screen,
+    /// All else.
+    General,
+}
+
+impl Group {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Run => "Run",
+            Self::Steps => "Steps",
+            Self::Move => "Move",
+            Self::Find => "Find",
+            Self::Screen => "Screen",
+            Self::General => "General",
+        }
+    }
+
+    /// All, in the order of help.
+    pub const ALL: [Self; 6] = [Self::Run, Self::Steps, Self::Find, Self::Move, Self::Screen, Self::General];
+}
+
+/// Where the keys of an action mean it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Everywhere.
+    Anywhere,
+    /// With the focus on this panel.
+    In(Pane),
+}
+
+/// How hard an action is to take back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Danger {
+    /// Nothing to take back, or undo takes it back.
+    None,
+    /// It is asked before.
+    Ask,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Entry {
+    /// Which action.
+    pub action: Action,
+    /// Its name in configuration files and in the palette.
+    pub name: &'static str,
+    /// What it does, in a short line.
+    pub doc: &'static str,
+    /// Its word in the line of hints, and its rank there: smaller comes first. `None`: never hinted.
+    pub hint: Option<(&'static str, u8)>,
+    /// Under which heading.
+    pub group: Group,
+    /// Where its keys mean it.
+    pub scope: Scope,
+    /// Its keys unless configured otherwise.
+    pub keys: &'static [&'static str],
+    /// How hard it is to take back.
+    pub danger: Danger,
+}
+
+const fn row(action: Action, name: &'static str, group: Group, keys: &'static [&'static str], doc: &'static str) -> Entry {
+    Entry { action, name, doc, hint: None, group, scope: Scope::Anywhere, keys, danger: Danger::None }
+}
+
+impl Entry {
+    const fn hint(mut self, word: &'static str, rank: u8) -> Self {
+        self.hint = Some((word, rank));
+        self
+    }
+
+    const fn only(mut self, pane: Pane) -> Self {
+        self.scope = Scope::In(pane);
+        self
+    }
+
+    const fn asked(mut self) -> Self {
+        self.danger = Danger::Ask;
+        self
+    }
+}
+
+/// The table. The order within a group is the order of help.
+pub static TABLE: &[Entry] = &[
+    row(Action::RunStep, "run", Group::Run, &["x"], "Bring this step up to date, with what it needs").hint("run", 1),
+    row(Action::RunAll, "run-all", Group::Run, &["a"], "Bring every step up to date").hint("all", 2),
+    row(Action::ReplayFrom, "replay-from", Group::Run, &["R"], "Replay from this step on").hint("replay", 4),
+    row(Action::ReplayAll, "replay-all", Group::Run, &["ctrl-a"], "Replay every step from nothing").asked(),
+    row(Action::Retry, "retry-failed", Group::Run, &["t"], "Try this step again though nothing that it used changed"),
+    row(Action::Next, "next", Group::Run, &["s"], "Run the next step that is not up to date, then stop").hint("step", 3),
+    row(Action::Plan, "plan", Group::Run, &["P"], "Show what a run would do, before it does"),
+    row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
+    row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
+    row(Action::ReplayOnSave, "replay-on-save", Group::Run, &["W"], "Replay as soon as a file is saved, or not"),
+    row(Action::Answer, "answer", Group::Run, &["I"], "Type the line of input that a running step waits for"),
+    row(Action::Edit, "edit", Group::Steps, &["e"], "Open the step in $EDITOR").hint("edit", 6),
+    row(Action::NewStep, "new", Group::Steps, &["o"], "Make a step after this one").hint("new", 8),
+    row(Action::Rename, "rename", Group::Steps, &["r"], "Rename or move the step").hint("rename", 9),
+    row(Action::Delete, "delete", Group::Steps, &["d"], "Delete the step's file; its history stays").asked(),
+    row(Action::Undo, "undo", Group::Steps, &["u"], "Take back the last thing done to a step's file").hint("undo", 10),
+    row(Action::Redo, "redo", Group::Steps, &["ctrl-r"], "Do again what was taken back"),
+    row(Action::Rescan, "rescan", Group::Steps, &["f5"], "Look at the directory again"),
+    row(Action::Search, "search", Group::Find, &["/"], "Search in this panel").hint("search", 7),
+    row(Action::NextMatch, "next-match", Group::Find, &["n"], "Go to the next match"),
+    row(Action::PrevMatch, "previous-match", Group::Find, &["N"], "Go to the match before"),
+    row(Action::Filter, "filter", Group::Find, &["&"], "List only some steps, by name, status, agent or variable"),
+    row(Action::Jump, "jump", Group::Find, &["ctrl-p", "f"], "Jump to a step by a few letters of its name"),
+    row(Action::NextStale, "next-stale", Group::Find, &["}"], "Go to the next step that needs attention"),
+    row(Action::PrevStale, "previous-stale", Group::Find, &["{"], "Go to the step before that needs attention"),
+    row(Action::ToNeeds, "to-needs", Group::Find, &["["], "Go up an edge, to a step that this one needs"),
+    row(Action::ToUsers, "to-users", Group::Find, &["]"], "Go down an edge, to a step that uses this one"),
+    row(Action::Follow, "follow", Group::Find, &["F"], "Follow the newest step, or the end of the output"),
+    row(Action::Down, "down", Group::Move, &["j", "down"], "Down"),
+    row(Action::Up, "up", Group::Move, &["k", "up"], "Up"),
+    row(Action::Left, "left", Group::Move, &["h", "left"], "Left; in the list, fold or go to the frame"),
+    row(Action::Right, "right", Group::Move, &["l", "right"], "Right; in the list, unfold or go to the source"),
+    row(Action::HalfDown, "half-down", Group::Move, &["ctrl-d"], "Down half a page"),
+    row(Action::HalfUp, "half-up", Group::Move, &["ctrl-u"], "Up half a page"),
+    row(Action::PageDown, "page-down", Group::Move, &["pagedown", "ctrl-f"], "Down a page"),
+    row(Action::PageUp, "page-up", Group::Move, &["pageup", "ctrl-b"], "Up a page"),
+    row(Action::Top, "top", Group::Move, &["g g", "home"], "To the first line"),
+    row(Action::Bottom, "bottom", Group::Move, &["G", "end"], "To the last line"),
+    row(Action::Open, "open", Group::Move, &["enter"], "Open what the cursor is on"),
+    row(Action::NextPanel, "next-panel", Group::Screen, &["tab"], "Go to the next panel").hint("panel", 12),
+    row(Action::PrevPanel, "previous-panel", Group::Screen, &["shift-tab"], "Go to the panel before"),
+    row(Action::NextTab, "next-tab", Group::Screen, &[">", "."], "Show the next tab").hint("tab", 13),
+    row(Action::PrevTab, "previous-tab", Group::Screen, &["<", ","], "Show the tab before"),
+    row(Action::ShowSteps, "steps", Group::Screen, &["1"], "Go to the steps"),
+    row(Action::ShowSource, "source", Group::Screen, &["2"], "Go to the source"),
+    row(Action::ShowOutput, "output", Group::Screen, &["3"], "Go to the output"),
+    row(Action::ShowState, "state", Group::Screen, &["4"], "Go to the variables"),
+    row(Action::Zoom, "zoom", Group::Screen, &["z"], "Give this panel the whole screen, or take it back").hint("zoom", 11),
+    row(Action::Widen, "widen", Group::Screen, &["+"], "Make this panel larger"),
+    row(Action::Narrow, "narrow", Group::Screen, &["-"], "Make this panel smaller"),
+    row(Action::Fold, "fold", Group::Screen, &["space"], "Fold or unfold what the cursor is on").only(Pane::Steps),
+    row(Action::FoldFresh, "fold-fresh", Group::Screen, &["Z"], "Fold chains of fresh steps, or show them all"),
+    row(Action::Wrap, "wrap", Group::Screen, &["w"], "Wrap long lines, or don't"),
+    row(Action::Mouse, "mouse", Group::Screen, &["%"], "Give the mouse to the terminal, to select text, or take it"),
+    row(Action::Help, "help", Group::General, &["?", "f1"], "Show the keys").hint("keys", 100),
+    row(Action::Palette, "palette", Group::General, &[":"], "Find a command by its name").hint("command", 101),
+    row(Action::Copy, "copy", Group::General, &["y"], "Copy what the panel shows"),
+    row(Action::Messages, "messages", Group::General, &["M"], "Show the messages so far"),
+    row(Action::Cancel, "cancel", Group::General, &["esc"], "Leave what is open: search, filter, zoom"),
+    row(Action::Suspend, "suspend", Group::General, &["ctrl-z"], "Go to the background; fg comes back"),
+    row(Action::Redraw, "redraw", Group::General, &["ctrl-l"], "Draw the screen anew"),
+    row(Action::Quit, "quit", Group::General, &["q"], "Quit").hint("quit", 14),
+];
+
+impl Action {
+    /// Its row.
+    pub fn entry(self) -> Option<&'static Entry> {
+        TABLE.iter().find(|entry| entry.action == self)
+    }
+
+    /// Whether it can be done now, and else why not.
+    ///
+    /// # Errors
+    /// The reason, as a phrase for a notice.
+    pub fn possible(self, model: &Model) -> Result<(), &'static str> {
+        let need = |holds: bool, why| if holds { Ok(()) } else { Err(why) };
+        match self {
+            Self::RunStep | Self::ReplayFrom | Self::Invalidate | Self::Rename | Self::Delete | Self::Edit => {
+                need(!model.targets().is_empty(), "no step is chosen")
+            }
+            Self::Retry => need(model.chosen().is_some(), "no step is chosen"),
+            Self::RunAll | Self::ReplayAll | Self::Next | Self::Plan => {
+                need(!model.run.snapshot.steps.is_empty(), "the run has no steps yet; o makes one")
+            }
+            Self::Stop => need(model.busy(), "nothing runs; q quits"),
+            Self::Answer => need(model.input_wanted.is_some(), "no step waits for input"),
+            Self::NextMatch | Self::PrevMatch => need(model.search.is_some(), "nothing is searched for; / starts"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The actions that someone who knows other programs of this kind looks for first, as help lists them on top.
+pub const FIRST: [Action; 12] = [
+    Action::Down,
+    Action::NextPanel,
+    Action::RunStep,
+    Action::RunAll,
+    Action::Next,
+    Action::ReplayFrom,
+    Action::Edit,
+    Action::Invalidate,
+    Action::Search,
+    Action::Undo,
+    Action::Palette,
+    Action::Quit,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_action_has_one_row_and_every_name_is_one_word() {
+        let actions: BTreeSet<Action> = TABLE.iter().map(|entry| entry.action).collect();
+        let names: BTreeSet<&str> = TABLE.iter().map(|entry| entry.name).collect();
+        assert_eq!(actions.len(), TABLE.len());
+        assert_eq!(names.len(), TABLE.len());
+        for entry in TABLE {
+            assert!(entry.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", entry.name);
+            assert!(!entry.doc.ends_with('.') && entry.doc.len() < 64, "{}", entry.doc);
+        }
+    }
+
+    #[test]
+    fn what_can_destroy_is_asked_about() {
+        for action in [Action::Delete, Action::ReplayAll] {
+            assert_eq!(action.entry().unwrap().danger, Danger::Ask);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the run tells, taken into the state.
+
+use super::message::Effect;
+use super::model::Model;
+use super::overlay::Overlay;
+use super::panes;
+use crate::step::Status;
+use crate::workbench::{Event, Level, Snapshot};
+use std::sync::Arc;
+
+/// Takes an event.
+pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
+    match event {
+        Event::Snapshot(snapshot) => take_snapshot(model, snapshot, effects),
+        Event::Started { step, rebuilt, .. } => {
+            if !rebuilt {
+                model.output.begin(&step);
+                if model.follow {
+                    panes::choose(model, &step, effects);
+                }
+            }
+        }
+        Event::Printed { step, chunk } => model.output.push(&step, &chunk),
+        Event::Settled { step, status, .. } => {
+            model.output.end(&step);
+            model.input_wanted.take_if(|(waiting, _)| *waiting == step);
+            if model.asked.execution.as_ref().is_some_and(|asked| asked.id == step) {
+                model.asked.execution = None;
+            }
+            if status == Status::Failed {
+                model.notices.add(Level::Error, format!("{step} failed"), model.now);
+            }
+        }
+        Event::InputWanted { step, prompt } => {
+            let key = model.keys.key(super::action::Action::Answer).unwrap_or_default();
+            model.notices.add(Level::Warning, format!("{step} waits for input ({key}): {prompt}"), model.now);
+            model.input_wanted = Some((step, prompt));
+        }
+        Event::Source { step, version, text, executed } => {
+            if model.chosen() == Some(&step) {
+                model.source.take(step, version, text, executed.as_deref());
+            }
+        }
+        Event::Execution { step, execution } => model.output.take(&step, execution),
+        Event::State { at, variables } => {
+            if model.chosen() == Some(&at) {
+                model.state.take(at, variables);
+            }
+        }
+        Event::Plan { entries, .. } => {
+            for overlay in &mut model.overlays {
+                if let Overlay::Plan(plan) = overlay {
+                    plan.rows = Some(entries.clone());
+                }
+            }
+        }
+        Event::Ran { .. } | Event::Patch(_) => {}
+        Event::Done { result: Ok(summary), .. } => {
+            if !summary.text.is_empty() {
+                let level = if summary.failed > 0 { Level::Warning } else { Level::Info };
+                model.notices.add(level, summary.text, model.now);
+            }
+        }
+        Event::Done { result: Err(failure), .. } => {
+            let text = match failure.hint {
+                Some(hint) => format!("{}: {hint}", failure.what),
+                None => failure.what,
+            };
+            model.notices.add(Level::Error, text, model.now);
+        }
+        Event::Notice { level, text } => model.notices.add(level, text, model.now),
+        Event::Closed => {
+            model.closed = true;
+            effects.push(Effect::Quit);
+        }
+    }
+}
+
+fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<Effect>) {
+    if model.loaded {
+        tell_patches(model, &snapshot);
+    }
+    let newest = newest(model, &snapshot);
+    let structure = model.run.structure;
+    model.run.take(snapshot);
+    let statuses = model.steps.filter.is_some() || model.steps.hides_trouble(&model.run);
+    if model.run.structure != structure || statuses || !model.loaded {
+        panes::relist(model, effects);
+    }
+    if !model.loaded {
+        model.loaded = true;
+        // A run opens on what needs a person.
+        let trouble = [Status::Failed, Status::Stale, Status::Running]
+            .into_iter()
+            .find_map(|status| model.run.snapshot.steps.iter().find(|row| row.status == status));
+        if let Some(step) = trouble.map(|row| row.id.clone()) {
+            panes::choose(model, &step, effects);
+        }
+    }
+    if let Some(step) = model.awaited.take_if(|step| model.run.place(step).is_some()) {
+        panes::choose(model, &step, effects);
+    }
+    if let Some(step) = newest.filter(|_| model.follow) {
+        panes::choose(model, &step, effects);
+    }
+}
+
+/// A step of the new snapshot that the one before did not have: the last of them.
+fn newest(model: &Model, snapshot: &Snapshot) -> Option<crate::step::StepId> {
+    let new = snapshot.steps.iter().rev().find(|row| model.run.place(&row.id).is_none());
+    new.filter(|_| model.loaded).map(|row| row.id.clone())
+}
+
+fn tell_patches(model: &mut Model, snapshot: &Snapshot) {
+    let known = model.run.snapshot.patches.iter().map(|patch| patch.id).max();
+    let new: Vec<_> = snapshot
+        .patches
+        .iter()
+        .filter(|patch| patch.state.is_open() && Some(patch.id) > known)
+        .map(|patch| format!("patch {} by {}: {}", patch.id, patch.author, patch.title))
+        .collect();
+    for text in new {
+        model.notices.add(Level::Info, text, model.now);
+    }
+}

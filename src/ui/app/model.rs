@@ -1,0 +1,221 @@
+//! The whole state of the interface.
+
+use std::sync::Arc;
+
+use super::key::Chord;
+use super::keymap::Keymap;
+use super::notice::Notices;
+use super::output::Output;
+use super::overlay::Overlay;
+use super::run::RunIndex;
+use super::screen::{Screen, Shares};
+use super::search::Search;
+use super::source::Source;
+use super::state::State;
+use super::steps::{Row, Steps};
+use crate::step::{Millis, StepId};
+use crate::workbench::StepRow;
+
+/// A panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pane {
+    /// The list of steps with its graph.
+    Steps,
+    /// The source of the chosen step.
+    Source,
+    /// Its output.
+    Output,
+    /// The variables right after it.
+    State,
+}
+
+impl Pane {
+    /// All, in the order of their numbers.
+    pub const ALL: &'static [Self] = &[Self::Steps, Self::Source, Self::Output, Self::State];
+    /// Those beside the list.
+    pub const TABS: &'static [Self] = &[Self::Source, Self::Output, Self::State];
+    /// Those below the source, where there is room for both.
+    pub const DETAILS: &'static [Self] = &[Self::Output, Self::State];
+
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Steps => "Steps",
+            Self::Source => "Source",
+            Self::Output => "Output",
+            Self::State => "State",
+        }
+    }
+
+    /// Its number, which is also its key.
+    pub fn number(self) -> usize {
+        Self::ALL.iter().position(|pane| *pane == self).map_or(0, |at| at + 1)
+    }
+}
+
+/// What is remembered of the mouse between a press and a release.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Drag {
+    /// Nothing is dragged.
+    #[default]
+    None,
+    /// The border beside the list.
+    Divider,
+    /// The border below the source.
+    Ledge,
+}
+
+/// The whole state of the interface.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// What time it is.
+    pub now: Millis,
+    /// The run.
+    pub run: RunIndex,
+    /// Whether a first snapshot has come.
+    pub loaded: bool,
+    /// Whether the workbench has ended.
+    pub closed: bool,
+    /// The panel that keys go to.
+    pub focus: Pane,
+    /// What the panel beside the list shows while the focus is on the list.
+    pub tab: Pane,
+    /// What the panel below the source shows while the focus is elsewhere.
+    pub detail: Pane,
+    /// Whether the focused panel has the whole screen.
+    pub zoom: bool,
+    /// How the screen is shared out.
+    pub shares: Shares,
+    /// The list.
+    pub steps: Steps,
+    /// The source.
+    pub source: Source,
+    /// The output.
+    pub output: Output,
+    /// The variables.
+    pub state: State,
+    /// What is open over the panels, the uppermost last.
+    pub overlays: Vec<Overlay>,
+    /// What is searched for.
+    pub search: Option<Search>,
+    /// What a person should know.
+    pub notices: Notices,
+    /// The keys in force.
+    pub keys: Keymap,
+    /// Keys of a sequence that has begun.
+    pub typed: Vec<Chord>,
+    /// Whether the newest step is followed.
+    pub follow: bool,
+    /// Whether we listen to the mouse.
+    pub mouse: bool,
+    /// What is dragged.
+    pub drag: Drag,
+    /// The step that waits for a line of input, and what it shows before it.
+    pub input_wanted: Option<(StepId, String)>,
+    /// What is on its way: for whom the source and the execution were asked last.
+    pub(super) asked: Asked,
+    /// A step to go to as soon as it is there.
+    pub(super) awaited: Option<StepId>,
+    /// Whether anything that is seen may have changed since the last frame.
+    pub(super) dirty: bool,
+}
+
+/// For which step, as it then stood, each thing was asked last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    pub source: Option<Arc<StepRow>>,
+    pub execution: Option<Arc<StepRow>>,
+    pub state: Option<Arc<StepRow>>,
+}
+
+impl Model {
+    /// The state before anything is known of the run.
+    pub fn new(size: (u16, u16), keys: Keymap) -> Self {
+        Self {
+            size,
+            now: 0,
+            run: RunIndex::default(),
+            loaded: false,
+            closed: false,
+            focus: Pane::Steps,
+            tab: Pane::Source,
+            detail: Pane::Output,
+            zoom: false,
+            shares: Shares::default(),
+            steps: Steps::default(),
+            source: Source::default(),
+            output: Output::default(),
+            state: State::default(),
+            overlays: Vec::new(),
+            search: None,
+            notices: Notices::default(),
+            keys,
+            typed: Vec::new(),
+            follow: false,
+            mouse: true,
+            drag: Drag::None,
+            input_wanted: None,
+            asked: Asked::default(),
+            awaited: None,
+            dirty: true,
+        }
+    }
+
+    /// Where everything is.
+    pub fn screen(&self) -> Screen {
+        Screen::of(self.size, self.shares, self.focus, self.tab, self.detail, self.zoom)
+    }
+
+    /// The step that the panels show.
+    pub fn chosen(&self) -> Option<&StepId> {
+        self.steps.chosen.as_ref()
+    }
+
+    /// The row of the step that the panels show.
+    pub fn chosen_row(&self) -> Option<&Arc<StepRow>> {
+        self.run.row(self.chosen()?)
+    }
+
+    /// The steps that an action means: the chosen one, or those of the frame or fold under the cursor.
+    pub fn targets(&self) -> Vec<StepId> {
+        let (first, count) = match self.steps.rows.get(self.steps.cursor) {
+            Some(Row::Step(place)) => (*place, 1),
+            Some(Row::Frame { first, count, .. } | Row::Chain { first, count }) => (*first, *count),
+            None => return Vec::new(),
+        };
+        let steps = self.run.snapshot.steps.iter().skip(first as usize).take(count as usize);
+        steps.map(|step| step.id.clone()).collect()
+    }
+
+    /// Whether steps are being executed.
+    pub fn busy(&self) -> bool {
+        self.run.snapshot.running.is_some() || self.run.snapshot.progress.is_some()
+    }
+
+    /// Puts the focus on a panel.
+    pub fn show(&mut self, pane: Pane) {
+        self.focus = pane;
+        if Pane::TABS.contains(&pane) {
+            self.tab = pane;
+        }
+        if Pane::DETAILS.contains(&pane) {
+            self.detail = pane;
+        }
+    }
+
+    /// Whether a frame must be drawn; asking clears it.
+    pub fn take_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// When the screen changes though nothing happens: a running clock, a notice that goes.
+    pub fn wakes_at(&self) -> Option<Millis> {
+        let clock = self.run.snapshot.running.is_some().then(|| self.now - self.now.rem_euclid(SPIN) + SPIN);
+        [clock, self.notices.next_change(self.now)].into_iter().flatten().min()
+    }
+}
+
+/// How long each picture of the running mark is shown, in milliseconds.
+pub const SPIN: Millis = 120;

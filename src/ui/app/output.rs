@@ -1,0 +1,272 @@
+//! What the chosen step printed, showed and failed with, as lines.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::lines::Lines;
+use super::run::duration;
+use super::window::Window;
+use crate::step::{Chunk, Execution, Outcome, StepError, StepId, Stream};
+
+/// What a line of output is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Printed to descriptor 1.
+    Stdout,
+    /// Printed to descriptor 2.
+    Stderr,
+    /// A heading of ours.
+    Heading,
+    /// A value that was shown.
+    Value,
+    /// The type and message of an error.
+    Error,
+    /// A frame of a traceback, and where it is, when in a step.
+    Frame(Option<(StepId, u32)>),
+    /// A line of source in a traceback, or a value in it.
+    Trace,
+    /// A remark of ours.
+    Remark,
+}
+
+/// What one step printed, showed and failed with.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    printed: Lines,
+    /// Where each stretch of one stream begins.
+    streams: Vec<(usize, Stream)>,
+    /// What comes after what was printed.
+    rest: Vec<(Kind, String)>,
+    /// Whether the step is running, so that more may come.
+    pub live: bool,
+    /// The execution that it comes from, unless it is live.
+    pub execution: Option<Arc<Execution>>,
+}
+
+impl Document {
+    /// The output of an execution that ended.
+    pub fn of(execution: Arc<Execution>) -> Self {
+        let mut document = Self::default();
+        execution.output.chunks.iter().for_each(|chunk| document.push(chunk));
+        if execution.output.dropped > 0 {
+            let text = format!("{} bytes were left out of the middle", execution.output.dropped);
+            document.rest.push((Kind::Remark, text));
+        }
+        for shown in &execution.displays {
+            let title = if shown.last { "value" } else { "shown" };
+            document.rest.push((Kind::Heading, title.to_owned()));
+            let lines = shown.repr.lines().map(|line| (Kind::Value, line.to_owned()));
+            document.rest.extend(lines);
+        }
+        if let Some(error) = &execution.error {
+            document.error(error, "error");
+        }
+        if execution.outcome == Outcome::Interrupted {
+            document.rest.push((Kind::Remark, format!("stopped after {}", duration(execution.duration_us))));
+        }
+        document.execution = Some(execution);
+        document
+    }
+
+    fn error(&mut self, error: &StepError, title: &str) {
+        if let Some(context) = &error.context {
+            self.error(context, "first");
+        }
+        let mut push = |kind, text| self.rest.push((kind, text));
+        push(Kind::Heading, title.to_owned());
+        for frame in &error.stack {
+            let place = frame.step.clone().map(|step| (step, frame.line));
+            let file = frame.step.as_ref().map_or(frame.file.as_str(), StepId::as_str);
+            push(Kind::Frame(place), format!("{file}:{} in {}", frame.line, frame.function));
+            if !frame.text.is_empty() {
+                push(Kind::Trace, format!("    {}", frame.text));
+            }
+            for (name, value) in &frame.values {
+                push(Kind::Trace, format!("      {name} = {value}"));
+            }
+        }
+        let mut lines = error.message.lines();
+        let first = lines.next().unwrap_or_default();
+        let head = if first.is_empty() { error.type_name.clone() } else { format!("{}: {first}", error.type_name) };
+        push(Kind::Error, head);
+        lines.for_each(|line| push(Kind::Error, line.to_owned()));
+        error.notes.iter().flat_map(|note| note.lines()).for_each(|line| push(Kind::Remark, line.to_owned()));
+        if let Some(root) = &error.caused_by {
+            push(Kind::Remark, format!("a consequence of {root}, which failed before"));
+        }
+    }
+
+    /// Adds what a running step printed.
+    pub fn push(&mut self, chunk: &Chunk) {
+        if self.streams.last().is_none_or(|(_, stream)| *stream != chunk.stream) {
+            self.streams.push((self.printed.text().len(), chunk.stream));
+        }
+        self.printed.push(&chunk.text);
+    }
+
+    /// How many lines.
+    pub fn len(&self) -> usize {
+        self.printed.len() + self.rest.len()
+    }
+
+    /// Whether there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many lines were printed.
+    pub fn printed(&self) -> usize {
+        self.printed.len()
+    }
+
+    /// A line and what it is. Of a line that was written over by carriage returns, what was written last.
+    pub fn line(&self, at: usize) -> (Kind, Cow<'_, str>) {
+        if at >= self.printed.len() {
+            return match self.rest.get(at - self.printed.len()) {
+                Some((kind, text)) => (kind.clone(), Cow::Borrowed(text)),
+                None => (Kind::Remark, Cow::Borrowed("")),
+            };
+        }
+        let start = self.printed.start(at);
+        let stretch = self.streams.partition_point(|(from, _)| *from <= start).saturating_sub(1);
+        let kind = match self.streams.get(stretch) {
+            Some((_, Stream::Stderr)) => Kind::Stderr,
+            _ => Kind::Stdout,
+        };
+        (kind, Cow::Borrowed(overwritten(self.printed.line(at))))
+    }
+}
+
+/// What is left to see of a line in which carriage returns went back to its beginning.
+fn overwritten(line: &str) -> &str {
+    line.rsplit('\r').find(|part| !part.is_empty()).unwrap_or(line)
+}
+
+/// The panel's state.
+#[derive(Debug, Clone, Default)]
+pub struct Output {
+    /// What is held of each step: what was asked for last, and what runs or ran just now.
+    documents: HashMap<StepId, Document>,
+    /// In which order they came, to let the oldest go.
+    order: Vec<StepId>,
+    /// What is seen.
+    pub window: Window,
+    /// Whose output the window is on.
+    pub step: Option<StepId>,
+    /// Whether lines that are too long are cut; they are wrapped otherwise.
+    pub cut: bool,
+    /// Whether the window stays at the end while more comes.
+    pub follow: bool,
+}
+
+/// How many steps' output is held.
+const HELD: usize = 24;
+
+impl Output {
+    /// The output of a step, if it is held.
+    pub fn document(&self, step: &StepId) -> Option<&Document> {
+        self.documents.get(step)
+    }
+
+    /// What the panel shows.
+    pub fn shown(&self) -> Option<&Document> {
+        self.documents.get(self.step.as_ref()?)
+    }
+
+    /// Shows a step.
+    pub fn show(&mut self, step: Option<&StepId>) {
+        if self.step.as_ref() != step {
+            self.step = step.cloned();
+            self.window = Window::default();
+            self.follow = self.shown().is_some_and(|document| document.live);
+        }
+    }
+
+    /// A step began to run.
+    pub fn begin(&mut self, step: &StepId) {
+        self.put(step, Document { live: true, ..Document::default() });
+        if self.step.as_ref() == Some(step) {
+            self.window = Window::default();
+            self.follow = true;
+        }
+    }
+
+    /// A step printed.
+    pub fn push(&mut self, step: &StepId, chunk: &Chunk) {
+        if !self.documents.contains_key(step) {
+            self.put(step, Document { live: true, ..Document::default() });
+        }
+        if let Some(document) = self.documents.get_mut(step) {
+            document.push(chunk);
+        }
+    }
+
+    /// A step ended: no more comes, and its execution will be asked for.
+    pub fn end(&mut self, step: &StepId) {
+        if let Some(document) = self.documents.get_mut(step) {
+            document.live = false;
+        }
+    }
+
+    /// Takes a step's last execution. What a running step printed is not thrown away for it.
+    pub fn take(&mut self, step: &StepId, execution: Option<Arc<Execution>>) {
+        if self.documents.get(step).is_some_and(|document| document.live) {
+            return;
+        }
+        self.put(step, execution.map(Document::of).unwrap_or_default());
+    }
+
+    fn put(&mut self, step: &StepId, document: Document) {
+        self.documents.insert(step.clone(), document);
+        self.order.retain(|other| other != step);
+        self.order.push(step.clone());
+        if self.order.len() > HELD {
+            let gone = self.order.remove(0);
+            if self.step.as_ref() != Some(&gone) {
+                self.documents.remove(&gone);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(stream: Stream, text: &str) -> Chunk {
+        Chunk { stream, text: text.to_owned() }
+    }
+
+    #[test]
+    fn streams_are_told_apart_line_by_line() {
+        let mut document = Document::default();
+        document.push(&chunk(Stream::Stdout, "one\ntw"));
+        document.push(&chunk(Stream::Stdout, "o\n"));
+        document.push(&chunk(Stream::Stderr, "warned\n"));
+        document.push(&chunk(Stream::Stdout, "10%\r50%\r100%\n"));
+        let lines: Vec<_> = (0..document.len()).map(|at| document.line(at)).collect();
+        assert_eq!(
+            lines,
+            [
+                (Kind::Stdout, "one".into()),
+                (Kind::Stdout, "two".into()),
+                (Kind::Stderr, "warned".into()),
+                (Kind::Stdout, "100%".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_answer_does_not_wipe_what_a_running_step_prints() {
+        let mut output = Output::default();
+        let step: StepId = "a".parse().unwrap();
+        output.begin(&step);
+        output.push(&step, &chunk(Stream::Stdout, "now\n"));
+        output.take(&step, None);
+        assert_eq!(output.document(&step).unwrap().len(), 1);
+        output.end(&step);
+        output.take(&step, None);
+        assert!(output.document(&step).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,197 @@
+//! Moving in panels: each has a window on its lines; and what the panels must be told when the chosen step is
+//! another.
+
+use super::message::Effect;
+use super::model::{Model, Pane};
+use super::output::Output;
+use super::screen::Class;
+use super::source::Source;
+use super::window::{Ground, Window};
+use crate::step::Status;
+use crate::ui::view::text::{self, Tab};
+use crate::workbench::Command;
+
+/// Columns that the source's line numbers and marks take.
+pub fn gutter(source: &Source) -> usize {
+    source.lines.len().max(99).to_string().len() + 3
+}
+
+/// How many rows a line may take that is wrapped: beyond, the rest is left out.
+pub const WRAPPED: usize = 2_000;
+
+/// Works with the window of a panel of lines; does nothing for the list.
+fn with_window(model: &mut Model, pane: Pane, work: impl FnOnce(&mut Window, &Ground<'_>)) {
+    let area = model.screen().inside(pane);
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let Model { source, output, state, .. } = model;
+    match pane {
+        Pane::Steps => {}
+        Pane::Source => {
+            let Source { lines, window, wrap, .. } = source;
+            let width = width.saturating_sub(lines.len().max(99).to_string().len() + 3);
+            let rows = |at: usize| if *wrap { text::rows(lines.line(at), width, Tab::SOURCE, WRAPPED) } else { 1 };
+            work(window, &Ground { lines: lines.len(), height, rows: &rows });
+        }
+        Pane::Output => {
+            let mut window = output.window;
+            let Output { cut, .. } = *output;
+            let document = output.shown();
+            let rows = |at: usize| match document {
+                Some(document) if !cut => text::rows(&document.line(at).1, width, Tab::TERMINAL, WRAPPED),
+                _ => 1,
+            };
+            work(&mut window, &Ground { lines: document.map_or(0, |d| d.len()), height, rows: &rows });
+            output.window = window;
+        }
+        Pane::State => {
+            let lines = state.list().len();
+            let height = height.saturating_sub(1);
+            work(&mut state.window, &Ground { lines, height, rows: &|_| 1 });
+        }
+    }
+}
+
+/// Moves the cursor of a panel by lines.
+pub fn step(model: &mut Model, pane: Pane, by: isize) {
+    match pane {
+        Pane::Steps => {
+            model.follow = false;
+            let row = model.steps.cursor.saturating_add_signed(by);
+            model.steps.go(row, &model.run);
+        }
+        _ => with_window(model, pane, |window, ground| window.step(by, ground)),
+    }
+    at_end(model, pane);
+}
+
+/// Puts the cursor of a panel on a line.
+pub fn go(model: &mut Model, pane: Pane, line: usize) {
+    match pane {
+        Pane::Steps => {
+            model.follow = false;
+            model.steps.go(line, &model.run);
+        }
+        _ => with_window(model, pane, |window, ground| window.go(line, ground)),
+    }
+    at_end(model, pane);
+}
+
+/// Puts the cursor on the last line.
+pub fn end(model: &mut Model, pane: Pane) {
+    match pane {
+        Pane::Steps => go(model, pane, usize::MAX),
+        _ => with_window(model, pane, |window, ground| window.end(ground)),
+    }
+    at_end(model, pane);
+}
+
+/// Moves what is seen of a panel by rows.
+pub fn scroll(model: &mut Model, pane: Pane, by: isize) {
+    match pane {
+        Pane::Steps => {
+            let height = usize::from(model.screen().inside(pane).height);
+            let steps = &mut model.steps;
+            steps.top = steps.top.saturating_add_signed(by).min(steps.height().saturating_sub(height));
+            let first = steps.row_at(steps.top);
+            let last = steps.row_at(steps.top + height.max(1)).saturating_sub(1).max(first);
+            let row = steps.cursor.clamp(first, last);
+            if row != steps.cursor {
+                model.follow = false;
+                model.steps.go(row, &model.run);
+            }
+        }
+        _ => with_window(model, pane, |window, ground| window.scroll(by, ground)),
+    }
+    at_end(model, pane);
+}
+
+/// Moves what is seen of a panel by columns.
+pub fn shift(model: &mut Model, pane: Pane, by: isize) {
+    with_window(model, pane, |window, _| window.left = window.left.saturating_add_signed(by).min(1_000_000));
+}
+
+/// Output is followed as long as its end is seen while more may come.
+fn at_end(model: &mut Model, pane: Pane) {
+    if pane == Pane::Output {
+        let mut ends = false;
+        with_window(model, pane, |window, ground| ends = window.ends(ground));
+        model.output.follow = ends && model.output.shown().is_some_and(|document| document.live);
+    }
+}
+
+/// How many rows a page of a panel has.
+pub fn page(model: &Model, pane: Pane) -> isize {
+    isize::try_from(model.screen().inside(pane).height.max(2) - 1).unwrap_or(1)
+}
+
+/// Folds or unfolds what the cursor of the list is on.
+pub fn fold(model: &mut Model, only: Option<bool>, effects: &mut Vec<Effect>) -> bool {
+    let changed = model.steps.fold(only, &model.run);
+    if changed {
+        relist(model, effects);
+    }
+    changed
+}
+
+/// Works the rows of the list out anew.
+pub fn relist(model: &mut Model, effects: &mut Vec<Effect>) {
+    let job = model.steps.rebuild(&model.run);
+    effects.push(Effect::Lay(job));
+}
+
+/// Goes to a step, wherever it is hidden.
+pub fn choose(model: &mut Model, step: &crate::step::StepId, effects: &mut Vec<Effect>) {
+    if model.steps.choose(step, &model.run) {
+        relist(model, effects);
+    }
+}
+
+/// After anything: asks for what the panels need and don't have, and brings every window into its bounds.
+pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
+    ask(model, effects);
+    let screen = model.screen();
+    if screen.class == Class::TooSmall {
+        return;
+    }
+    let height = usize::from(screen.inside(Pane::Steps).height);
+    let steps = &mut model.steps;
+    let line = steps.line(steps.cursor);
+    let above = steps.lanes.as_ref().and_then(|lanes| lanes.rows.get(steps.cursor)).is_some_and(|row| row.link.is_some());
+    steps.top = steps.top.min(line - usize::from(above && line > 0)).max((line + 1).saturating_sub(height));
+    steps.top = steps.top.min(steps.height().saturating_sub(height));
+    for pane in Pane::TABS {
+        let follow = *pane == Pane::Output && model.output.follow;
+        with_window(model, *pane, |window, ground| if follow { window.end(ground) } else { window.settle(ground) });
+    }
+}
+
+fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(row) = model.chosen_row().cloned() else {
+        model.asked = super::model::Asked::default();
+        model.source.clear();
+        model.output.show(None);
+        model.state = super::state::State::default();
+        return;
+    };
+    let screen = model.screen();
+    model.output.show(Some(&row.id));
+    let step = row.id.clone();
+    if model.asked.source.as_ref().is_none_or(|asked| asked.id != row.id || asked.version != row.version) {
+        model.asked.source = Some(row.clone());
+        effects.push(Effect::Ask(Command::Source { step: step.clone() }));
+    }
+    if row.status != Status::Running && model.asked.execution.as_ref() != Some(&row) {
+        model.asked.execution = Some(row.clone());
+        effects.push(Effect::Ask(Command::Execution { step: step.clone() }));
+    }
+    if screen.panel(Pane::State).is_some()
+        && row.status != Status::Running
+        && model.asked.state.as_ref() != Some(&row)
+    {
+        model.asked.state = Some(row);
+        if model.state.at.as_ref() != Some(&step) {
+            model.state.variables = None;
+        }
+        effects.push(Effect::Ask(Command::State { at: Some(step), names: Vec::new() }));
+    }
+}

@@ -1,0 +1,185 @@
+//! The run as the interface knows it: the last snapshot, and who needs whom in it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::step::{Reason, Status, StepId};
+use crate::workbench::{Edge, EdgeKind, Snapshot, StepRow};
+
+/// A snapshot with what is worked out of it once, not at every frame.
+#[derive(Debug, Clone, Default)]
+pub struct RunIndex {
+    /// The run as it was last told.
+    pub snapshot: Arc<Snapshot>,
+    places: HashMap<StepId, u32>,
+    /// For each step its edges from what it needs, by place in the snapshot's edges.
+    edges_in: Vec<Vec<u32>>,
+    /// For each step its edges to what uses it.
+    edges_out: Vec<Vec<u32>>,
+    /// How many steps have each status, in the order of [`RunIndex::COUNTED`].
+    counts: [usize; 6],
+    /// Counts up whenever steps or edges are others than before.
+    pub structure: u64,
+}
+
+impl RunIndex {
+    /// The statuses, in the order in which they are told.
+    pub const COUNTED: [Status; 6] =
+        [Status::Running, Status::Failed, Status::Stale, Status::Blocked, Status::Never, Status::Fresh];
+
+    /// Takes a newer snapshot. What hangs on steps and edges alone is kept where those are as they were.
+    pub fn take(&mut self, snapshot: Arc<Snapshot>) {
+        let same = self.structure > 0
+            && self.snapshot.edges == snapshot.edges
+            && self.snapshot.steps.len() == snapshot.steps.len()
+            && self.snapshot.steps.iter().zip(&snapshot.steps).all(|(a, b)| a.id == b.id);
+        if !same {
+            self.structure += 1;
+            let steps = snapshot.steps.len();
+            let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            self.places = snapshot.steps.iter().enumerate().map(|(at, row)| (row.id.clone(), place(at))).collect();
+            self.edges_in = vec![Vec::new(); steps];
+            self.edges_out = vec![Vec::new(); steps];
+            for (at, edge) in snapshot.edges.iter().enumerate() {
+                if edge.kind == EdgeKind::Order || edge.from >= steps || edge.to >= steps {
+                    continue;
+                }
+                self.edges_in.get_mut(edge.to).into_iter().for_each(|edges| edges.push(place(at)));
+                self.edges_out.get_mut(edge.from).into_iter().for_each(|edges| edges.push(place(at)));
+            }
+        }
+        self.counts = Self::COUNTED.map(|status| snapshot.steps.iter().filter(|row| row.status == status).count());
+        self.snapshot = snapshot;
+    }
+
+    /// The place of a step in the snapshot.
+    pub fn place(&self, step: &StepId) -> Option<usize> {
+        self.places.get(step).map(|&at| at as usize)
+    }
+
+    /// The row of a step.
+    pub fn row(&self, step: &StepId) -> Option<&Arc<StepRow>> {
+        self.snapshot.steps.get(self.place(step)?)
+    }
+
+    /// The edges by which the step at a place needs others.
+    pub fn needs(&self, at: usize) -> impl Iterator<Item = &Edge> + '_ {
+        self.edges(self.edges_in.get(at))
+    }
+
+    /// The edges by which others use the step at a place.
+    pub fn users(&self, at: usize) -> impl Iterator<Item = &Edge> + '_ {
+        self.edges(self.edges_out.get(at))
+    }
+
+    fn edges<'a>(&'a self, list: Option<&'a Vec<u32>>) -> impl Iterator<Item = &'a Edge> + 'a {
+        list.into_iter().flatten().filter_map(|&at| self.snapshot.edges.get(at as usize))
+    }
+
+    /// For every place, whether the step there is reached from `at` by going along what uses it (`down`) or what
+    /// it needs; `at` itself is not.
+    pub fn reached(&self, at: usize, down: bool) -> Vec<bool> {
+        let mut reached = vec![false; self.snapshot.steps.len()];
+        let mut todo = vec![at];
+        while let Some(here) = todo.pop() {
+            let list = if down { self.edges_out.get(here) } else { self.edges_in.get(here) };
+            for edge in self.edges(list) {
+                let next = if down { edge.to } else { edge.from };
+                if let Some(seen) = reached.get_mut(next).filter(|seen| !**seen) {
+                    *seen = true;
+                    todo.push(next);
+                }
+            }
+        }
+        reached
+    }
+
+    /// How many steps have a status.
+    pub fn count(&self, status: Status) -> usize {
+        Self::COUNTED.iter().position(|s| *s == status).and_then(|at| self.counts.get(at).copied()).unwrap_or(0)
+    }
+
+    /// How many patches wait for a decision.
+    pub fn open_patches(&self) -> usize {
+        self.snapshot.patches.iter().filter(|patch| patch.state.is_open()).count()
+    }
+
+    /// How many patches that wait for a decision would change a step.
+    pub fn patches_of(&self, step: &StepId) -> usize {
+        let touches = |path: &String| path.strip_suffix(".py").or(path.strip_suffix(".sh")) == Some(step.as_str());
+        self.snapshot.patches.iter().filter(|patch| patch.state.is_open() && patch.files.iter().any(touches)).count()
+    }
+}
+
+/// The number that a step's name begins with, else its name: how other steps call it in passing.
+pub fn short(step: &StepId) -> &str {
+    let name = step.name();
+    let end = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
+    if end == 0 { name } else { name.get(..end).unwrap_or(name) }
+}
+
+/// Why a step is not fresh, in the few words that fit beside its name.
+pub fn brief(row: &StepRow) -> String {
+    let because = || match row.reasons.first() {
+        Some(Reason::SourceChanged) => "edited".to_owned(),
+        Some(Reason::Upstream { step, .. }) => format!("← {}", short(step)),
+        Some(Reason::BlockedBy { step, .. }) => format!("by {}", short(step)),
+        Some(Reason::Stopped { at }) => format!("at {}", short(at)),
+        Some(Reason::Invalidated) => "by hand".to_owned(),
+        Some(Reason::NeverRun) | None => String::new(),
+        Some(reason) => reason.to_string(),
+    };
+    let text = match row.status {
+        Status::Fresh if row.recorded => "recorded".to_owned(),
+        Status::Fresh => row.duration_us.map(duration).unwrap_or_default(),
+        Status::Never => "never run".to_owned(),
+        Status::Running => "running".to_owned(),
+        Status::Failed => row.error.clone().unwrap_or_else(|| "failed".to_owned()),
+        Status::Stale => format!("stale {}", because()),
+        Status::Blocked => format!("blocked {}", because()),
+    };
+    text.trim_end().to_owned()
+}
+
+/// A length of time for people: `3ms`, `1.4s`, `12m05s`.
+pub fn duration(us: u64) -> String {
+    let tenths = (us + 50_000) / 100_000;
+    let seconds = (us + 500_000) / 1_000_000;
+    match us {
+        0..1_000 => format!("{us}µs"),
+        1_000..99_500 => format!("{}ms", (us + 500) / 1_000),
+        ..=59_949_999 => format!("{}.{}s", tenths / 10, tenths % 10),
+        ..=3_599_499_999 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_of_time_is_told_in_one_word() {
+        for (us, text) in [
+            (0, "0µs"),
+            (999, "999µs"),
+            (2_600, "3ms"),
+            (99_400, "99ms"),
+            (99_600, "0.1s"),
+            (1_449_000, "1.4s"),
+            (59_949_000, "59.9s"),
+            (60_000_000, "1m00s"),
+            (725_400_000, "12m05s"),
+            (3_600_000_000, "1h00m"),
+        ] {
+            assert_eq!(duration(us), text);
+        }
+    }
+
+    #[test]
+    fn a_step_is_called_by_its_number() {
+        for (id, name) in [("04_clean", "04"), ("a/12", "12"), ("load", "load"), ("x/load2", "load2")] {
+            assert_eq!(short(&id.parse().unwrap()), name);
+        }
+    }
+}

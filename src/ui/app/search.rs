@@ -1,0 +1,123 @@
+//! What is searched for in a panel, and where it stands.
+
+use std::ops::Range;
+
+use super::filter::contains;
+use super::model::{Model, Pane};
+use super::steps::Row;
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// In which panel.
+    pub pane: Pane,
+    /// What. Small letters meet capitals too; a capital is met by itself only.
+    pub text: String,
+}
+
+impl Search {
+    /// Where it stands in a line, as ranges of bytes.
+    pub fn places(&self, line: &str) -> Vec<Range<usize>> {
+        places(line, &self.text)
+    }
+}
+
+fn places(line: &str, text: &str) -> Vec<Range<usize>> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    if text.chars().any(char::is_uppercase) {
+        return line.match_indices(text).map(|(at, found)| at..at + found.len()).collect();
+    }
+    // Small letters may take other numbers of bytes than their capitals, so that places are found by going along
+    // the line itself.
+    let wanted: Vec<char> = text.chars().collect();
+    let line_chars: Vec<(usize, char)> = line.char_indices().collect();
+    let same = |c: char, wanted: char| c == wanted || c.to_lowercase().eq(std::iter::once(wanted));
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(window) = line_chars.get(at..at + wanted.len()) {
+        if window.iter().zip(&wanted).all(|((_, c), w)| same(*c, *w)) {
+            let start = window.first().map_or(0, |(byte, _)| *byte);
+            let end = line_chars.get(at + wanted.len()).map_or(line.len(), |(byte, _)| *byte);
+            found.push(start..end);
+            at += wanted.len();
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+impl Model {
+    /// How many lines a panel has to search in.
+    fn searched_lines(&self, pane: Pane) -> usize {
+        match pane {
+            Pane::Steps => self.steps.rows.len(),
+            Pane::Source => self.source.lines.len(),
+            Pane::Output => self.output.shown().map_or(0, |document| document.len()),
+            Pane::State => self.state.list().len(),
+        }
+    }
+
+    /// Whether a line of a panel holds what is searched for.
+    fn line_holds(&self, pane: Pane, at: usize, text: &str) -> bool {
+        match pane {
+            Pane::Steps => match self.steps.rows.get(at) {
+                Some(Row::Step(place)) => {
+                    self.run.snapshot.steps.get(*place as usize).is_some_and(|step| contains(step.id.as_str(), text))
+                }
+                Some(Row::Frame { path, .. }) => contains(path, text),
+                Some(Row::Chain { first, count }) => self
+                    .run
+                    .snapshot
+                    .steps
+                    .iter()
+                    .skip(*first as usize)
+                    .take(*count as usize)
+                    .any(|step| contains(step.id.as_str(), text)),
+                None => false,
+            },
+            Pane::Source => contains(self.source.lines.line(at), text),
+            Pane::Output => self.output.shown().is_some_and(|document| contains(&document.line(at).1, text)),
+            Pane::State => {
+                self.state.list().get(at).is_some_and(|v| contains(&v.name, text) || contains(&v.repr, text))
+            }
+        }
+    }
+
+    /// The nearest line from `from` on (itself counted when `here`) that holds what is searched for, going round
+    /// the end; and whether it went round.
+    pub fn find(&self, search: &Search, from: usize, forward: bool, here: bool) -> Option<(usize, bool)> {
+        let lines = self.searched_lines(search.pane);
+        let skip = usize::from(!here);
+        (skip..lines + skip).find_map(|by| {
+            let at = if forward { (from + by) % lines } else { (from + lines - by % lines) % lines };
+            let round = if forward { at < from } else { at > from };
+            self.line_holds(search.pane, at, &search.text).then_some((at, round))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_letters_meet_capitals_but_not_the_other_way() {
+        assert_eq!(places("Error: no error", "error"), [0..5, 10..15]);
+        assert_eq!(places("Error: no error", "Error"), [0..5]);
+        assert_eq!(places("İstanbul", "s"), [2..3]);
+        assert_eq!(places("aaa", "aa"), [0..2]);
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_of_the_line(line in ".{0,20}", text in ".{0,3}") {
+            for range in places(&line, &text) {
+                prop_assert!(line.get(range).is_some());
+            }
+        }
+    }
+}
