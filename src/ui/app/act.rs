@@ -55,7 +55,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Mouse => {
             model.mouse = !model.mouse;
             effects.push(Effect::Mouse(model.mouse));
-            let text = if model.mouse { "the mouse is ours" } else { "the mouse selects text; the same key takes it back" };
+            let text =
+                if model.mouse { "the mouse is ours" } else { "the mouse selects text; the same key takes it back" };
             typing::tell(model, text);
         }
         Action::RunStep => run(model, false, effects),
@@ -197,7 +198,8 @@ fn delete_question(model: &Model, step: StepId) -> Question {
     let users = model.run.place(&step).map_or(0, |at| model.run.users(at).count());
     let mut details = vec!["Its file is removed; its history stays, and undo brings it back.".to_owned()];
     if users > 0 {
-        details.push(format!("{users} steps use what it makes and turn stale."));
+        let who = if users == 1 { "1 step uses".to_owned() } else { format!("{users} steps use") };
+        details.push(format!("{who} what it makes, and will be stale."));
     }
     Question { text: format!("Delete {step}?"), details, then: Then::Ask(Box::new(Command::Delete { step })) }
 }
@@ -253,7 +255,13 @@ fn next_panel(model: &mut Model, by: isize) {
 fn next_tab(model: &mut Model, by: isize) {
     let screen = model.screen();
     let wide = screen.class == Class::Wide && !model.zoom;
-    let shown = if wide { model.detail } else if model.focus == Pane::Steps { model.tab } else { model.focus };
+    let shown = if wide {
+        model.detail
+    } else if model.focus == Pane::Steps {
+        model.tab
+    } else {
+        model.focus
+    };
     let tabs = if wide { Pane::DETAILS } else { Pane::TABS };
     let Some(next) = cycle(tabs, shown, by) else { return };
     // From the list one looks through the tabs without leaving it.

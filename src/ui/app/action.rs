@@ -144,7 +144,13 @@ pub struct Entry {
     pub danger: Danger,
 }
 
-const fn row(action: Action, name: &'static str, group: Group, keys: &'static [&'static str], doc: &'static str) -> Entry {
+const fn row(
+    action: Action,
+    name: &'static str,
+    group: Group,
+    keys: &'static [&'static str],
+    doc: &'static str,
+) -> Entry {
     Entry { action, name, doc, hint: None, group, scope: Scope::Anywhere, keys, danger: Danger::None }
 }
 
@@ -172,7 +178,8 @@ pub static TABLE: &[Entry] = &[
     row(Action::ReplayFrom, "replay-from", Group::Run, &["R"], "Replay from this step on").hint("replay", 4),
     row(Action::ReplayAll, "replay-all", Group::Run, &["ctrl-a"], "Replay every step from nothing").asked(),
     row(Action::Retry, "retry-failed", Group::Run, &["t"], "Try this step again though nothing that it used changed"),
-    row(Action::Next, "next", Group::Run, &["s"], "Run the next step that is not up to date, then stop").hint("step", 3),
+    row(Action::Next, "next", Group::Run, &["s"], "Run the next step that is not up to date, then stop")
+        .hint("step", 3),
     row(Action::Plan, "plan", Group::Run, &["P"], "Show what a run would do, before it does"),
     row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
@@ -214,7 +221,8 @@ pub static TABLE: &[Entry] = &[
     row(Action::ShowSource, "source", Group::Screen, &["2"], "Go to the source"),
     row(Action::ShowOutput, "output", Group::Screen, &["3"], "Go to the output"),
     row(Action::ShowState, "state", Group::Screen, &["4"], "Go to the variables"),
-    row(Action::Zoom, "zoom", Group::Screen, &["z"], "Give this panel the whole screen, or take it back").hint("zoom", 11),
+    row(Action::Zoom, "zoom", Group::Screen, &["z"], "Give this panel the whole screen, or take it back")
+        .hint("zoom", 11),
     row(Action::Widen, "widen", Group::Screen, &["+"], "Make this panel larger"),
     row(Action::Narrow, "narrow", Group::Screen, &["-"], "Make this panel smaller"),
     row(Action::Fold, "fold", Group::Screen, &["space"], "Fold or unfold what the cursor is on").only(Pane::Steps),

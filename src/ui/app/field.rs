@@ -32,9 +32,10 @@ impl Field {
         let (before, after) = self.halves();
         let back = before.char_indices().next_back().map_or(0, |(at, _)| at);
         let ahead = self.cursor + after.chars().next().map_or(0, char::len_utf8);
-        let word = before.trim_end().rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| {
-            at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
-        });
+        let word = before
+            .trim_end()
+            .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+            .map_or(0, |at| at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8));
         match (chord.ctrl, chord.key) {
             (false, Key::Backspace) => self.remove(back, self.cursor),
             (false, Key::Delete) | (true, Key::Char('d')) => self.remove(self.cursor, ahead),

@@ -91,8 +91,7 @@ fn word(text: &str) -> Word {
             _ => {}
         }
     }
-    let statuses =
-        [Status::Never, Status::Fresh, Status::Stale, Status::Running, Status::Failed, Status::Blocked];
+    let statuses = [Status::Never, Status::Fresh, Status::Stale, Status::Running, Status::Failed, Status::Blocked];
     match statuses.into_iter().find(|status| status.word() == text) {
         Some(status) => Word::Status(status),
         None if text == "todo" => Word::Trouble,

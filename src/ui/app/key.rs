@@ -133,7 +133,7 @@ impl FromStr for Chord {
                             chord.key = Key::Char(c);
                             break;
                         }
-                        (Some('f' | 'F'), Some(_)) => {
+                        (Some('f' | 'F'), Some('0'..='9')) => {
                             let number = rest.get(1..).and_then(|n| n.parse().ok()).filter(|n| (1..=24).contains(n));
                             chord.key = Key::F(number.ok_or_else(|| wrong("function keys go from f1 to f24"))?);
                             break;

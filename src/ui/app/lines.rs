@@ -74,13 +74,9 @@ mod tests {
 
     #[test]
     fn a_last_line_break_begins_no_line() {
-        for (text, lines) in [
-            ("", vec![]),
-            ("a", vec!["a"]),
-            ("a\n", vec!["a"]),
-            ("a\r\n\nb", vec!["a", "", "b"]),
-            ("\n", vec![""]),
-        ] {
+        for (text, lines) in
+            [("", vec![]), ("a", vec!["a"]), ("a\n", vec!["a"]), ("a\r\n\nb", vec!["a", "", "b"]), ("\n", vec![""])]
+        {
             let index = Lines::from(text);
             assert_eq!((0..index.len()).map(|at| index.line(at)).collect::<Vec<_>>(), lines, "{text:?}");
         }

@@ -12,8 +12,8 @@
 //! - [`Screen`]: where each panel is. [`Window`]: which lines of a panel are seen.
 //! - [`HitMap`]: what was drawn where, told by the view, so that a click means what is seen.
 //!
-//! Measuring text is the one thing taken from the view ([`crate::ui::view::text`], itself pure), since how far a
-//! page goes depends on how lines wrap.
+//! Reading text is the one thing taken from the view ([`crate::ui::view::text`] and [`crate::ui::view::ansi`],
+//! themselves pure), since how far a page goes depends on how lines wrap.
 
 mod act;
 pub mod action;
@@ -31,6 +31,8 @@ pub mod output;
 pub mod overlay;
 pub mod panes;
 pub mod run;
+#[cfg(test)]
+mod scenes;
 pub mod screen;
 pub mod search;
 pub mod source;

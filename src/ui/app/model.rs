@@ -7,7 +7,7 @@ use super::keymap::Keymap;
 use super::notice::Notices;
 use super::output::Output;
 use super::overlay::Overlay;
-use super::run::RunIndex;
+use super::run::{Kin, RunIndex};
 use super::screen::{Screen, Shares};
 use super::search::Search;
 use super::source::Source;
@@ -44,6 +44,16 @@ impl Pane {
             Self::Source => "Source",
             Self::Output => "Output",
             Self::State => "State",
+        }
+    }
+
+    /// Its title where there is little room.
+    pub fn brief(self) -> &'static str {
+        match self {
+            Self::Steps => "Steps",
+            Self::Source => "Src",
+            Self::Output => "Out",
+            Self::State => "Vars",
         }
     }
 
@@ -96,6 +106,8 @@ pub struct Model {
     pub output: Output,
     /// The variables.
     pub state: State,
+    /// The steps that the chosen one needs and those that use it, however far away.
+    pub kin: Kin,
     /// What is open over the panels, the uppermost last.
     pub overlays: Vec<Overlay>,
     /// What is searched for.
@@ -148,6 +160,7 @@ impl Model {
             source: Source::default(),
             output: Output::default(),
             state: State::default(),
+            kin: Kin::default(),
             overlays: Vec::new(),
             search: None,
             notices: Notices::default(),

@@ -43,9 +43,12 @@ impl Notices {
 
     /// The one to show now: the gravest of those not over, the newest of these.
     pub fn current(&self, now: Millis) -> Option<&Notice> {
-        self.list.iter().rev().take(20).filter(|notice| notice.until > now).reduce(|best, other| {
-            if other.level > best.level { other } else { best }
-        })
+        self.list
+            .iter()
+            .rev()
+            .take(20)
+            .filter(|notice| notice.until > now)
+            .reduce(|best, other| if other.level > best.level { other } else { best })
     }
 
     /// Takes back what is shown.

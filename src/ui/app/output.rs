@@ -8,6 +8,7 @@ use super::lines::Lines;
 use super::run::duration;
 use super::window::Window;
 use crate::step::{Chunk, Execution, Outcome, StepError, StepId, Stream};
+use crate::ui::view::ansi::{self, Look};
 
 /// What a line of output is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,10 @@ pub struct Document {
     printed: Lines,
     /// Where each stretch of one stream begins.
     streams: Vec<(usize, Stream)>,
+    /// Where colours that a program asked for go on from line to line: the line, and how it begins to look.
+    looks: Vec<(usize, Look)>,
+    /// How many lines were looked through for colours.
+    looked: usize,
     /// What comes after what was printed.
     rest: Vec<(Kind, String)>,
     /// Whether the step is running, so that more may come.
@@ -103,6 +108,23 @@ impl Document {
             self.streams.push((self.printed.text().len(), chunk.stream));
         }
         self.printed.push(&chunk.text);
+        // The last line may still grow.
+        let whole = self.printed.len().saturating_sub(usize::from(!chunk.text.ends_with('\n')));
+        let mut look = self.looks.last().map_or(Look::default(), |(_, look)| *look);
+        for at in self.looked..whole {
+            let next = ansi::look_after(self.printed.line(at), look);
+            if next != look {
+                look = next;
+                self.looks.push((at + 1, look));
+            }
+        }
+        self.looked = whole.max(self.looked);
+    }
+
+    /// How a line begins to look.
+    pub fn look(&self, at: usize) -> Look {
+        let before = self.looks.partition_point(|(line, _)| *line <= at);
+        before.checked_sub(1).and_then(|place| self.looks.get(place)).map(|(_, look)| *look).unwrap_or_default()
     }
 
     /// How many lines.
@@ -120,7 +142,7 @@ impl Document {
         self.printed.len()
     }
 
-    /// A line and what it is. Of a line that was written over by carriage returns, what was written last.
+    /// A line as it came, and what it is.
     pub fn line(&self, at: usize) -> (Kind, Cow<'_, str>) {
         if at >= self.printed.len() {
             return match self.rest.get(at - self.printed.len()) {
@@ -134,13 +156,8 @@ impl Document {
             Some((_, Stream::Stderr)) => Kind::Stderr,
             _ => Kind::Stdout,
         };
-        (kind, Cow::Borrowed(overwritten(self.printed.line(at))))
+        (kind, Cow::Borrowed(self.printed.line(at)))
     }
-}
-
-/// What is left to see of a line in which carriage returns went back to its beginning.
-fn overwritten(line: &str) -> &str {
-    line.rsplit('\r').find(|part| !part.is_empty()).unwrap_or(line)
 }
 
 /// The panel's state.
@@ -244,7 +261,8 @@ mod tests {
         document.push(&chunk(Stream::Stdout, "one\ntw"));
         document.push(&chunk(Stream::Stdout, "o\n"));
         document.push(&chunk(Stream::Stderr, "warned\n"));
-        document.push(&chunk(Stream::Stdout, "10%\r50%\r100%\n"));
+        document.push(&chunk(Stream::Stdout, "\x1b[31mred\n"));
+        document.push(&chunk(Stream::Stdout, "still\x1b[0m\nplain"));
         let lines: Vec<_> = (0..document.len()).map(|at| document.line(at)).collect();
         assert_eq!(
             lines,
@@ -252,9 +270,13 @@ mod tests {
                 (Kind::Stdout, "one".into()),
                 (Kind::Stdout, "two".into()),
                 (Kind::Stderr, "warned".into()),
-                (Kind::Stdout, "100%".into()),
+                (Kind::Stdout, "\x1b[31mred".into()),
+                (Kind::Stdout, "still\x1b[0m".into()),
+                (Kind::Stdout, "plain".into()),
             ]
         );
+        let plain = Look::default();
+        assert!(document.look(3) == plain && document.look(4) != plain && document.look(5) == plain);
     }
 
     #[test]

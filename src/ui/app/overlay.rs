@@ -73,8 +73,8 @@ pub enum Then {
 /// What a typed line is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be searched for in a panel.
-    Search(Pane),
+    /// To be searched for in a panel, from the line that the cursor was on.
+    Search(Pane, usize),
     /// Words that choose which steps are listed.
     Filter,
     /// The id of a step to make.
@@ -122,8 +122,7 @@ impl<T> Choice<T> {
             self.found = (0..self.all.len()).map(|at| (at, Vec::new())).collect();
             return;
         }
-        let pattern =
-            Pattern::new(self.field.text(), CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
+        let pattern = Pattern::new(self.field.text(), CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut buffer = Vec::new();
         let mut found: Vec<(u32, usize, Vec<u32>)> = Vec::new();

@@ -16,6 +16,9 @@ pub fn gutter(source: &Source) -> usize {
     source.lines.len().max(99).to_string().len() + 3
 }
 
+/// Columns left free at the left edge of panels of text.
+pub const MARGIN: usize = 1;
+
 /// How many rows a line may take that is wrapped: beyond, the rest is left out.
 pub const WRAPPED: usize = 2_000;
 
@@ -34,6 +37,7 @@ fn with_window(model: &mut Model, pane: Pane, work: impl FnOnce(&mut Window, &Gr
         }
         Pane::Output => {
             let mut window = output.window;
+            let width = width.saturating_sub(MARGIN);
             let Output { cut, .. } = *output;
             let document = output.shown();
             let rows = |at: usize| match document {
@@ -149,6 +153,7 @@ pub fn choose(model: &mut Model, step: &crate::step::StepId, effects: &mut Vec<E
 /// After anything: asks for what the panels need and don't have, and brings every window into its bounds.
 pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, effects);
+    model.kin.take(model.steps.chosen.as_ref(), &model.run);
     let screen = model.screen();
     if screen.class == Class::TooSmall {
         return;
@@ -156,7 +161,8 @@ pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     let height = usize::from(screen.inside(Pane::Steps).height);
     let steps = &mut model.steps;
     let line = steps.line(steps.cursor);
-    let above = steps.lanes.as_ref().and_then(|lanes| lanes.rows.get(steps.cursor)).is_some_and(|row| row.link.is_some());
+    let above =
+        steps.lanes.as_ref().and_then(|lanes| lanes.rows.get(steps.cursor)).is_some_and(|row| row.link.is_some());
     steps.top = steps.top.min(line - usize::from(above && line > 0)).max((line + 1).saturating_sub(height));
     steps.top = steps.top.min(steps.height().saturating_sub(height));
     for pane in Pane::TABS {
@@ -184,9 +190,7 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
         model.asked.execution = Some(row.clone());
         effects.push(Effect::Ask(Command::Execution { step: step.clone() }));
     }
-    if screen.panel(Pane::State).is_some()
-        && row.status != Status::Running
-        && model.asked.state.as_ref() != Some(&row)
+    if screen.panel(Pane::State).is_some() && row.status != Status::Running && model.asked.state.as_ref() != Some(&row)
     {
         model.asked.state = Some(row);
         if model.state.at.as_ref() != Some(&step) {

@@ -111,6 +111,41 @@ impl RunIndex {
     }
 }
 
+/// The steps that one step needs and those that use it, however far away.
+#[derive(Debug, Clone, Default)]
+pub struct Kin {
+    of: Option<(StepId, u64)>,
+    above: Vec<bool>,
+    below: Vec<bool>,
+}
+
+impl Kin {
+    /// Works them out for a step, unless they are known.
+    pub fn take(&mut self, step: Option<&StepId>, run: &RunIndex) {
+        let of = step.map(|step| (step.clone(), run.structure));
+        if self.of == of {
+            return;
+        }
+        let reached = |down| step.and_then(|step| run.place(step)).map(|at| run.reached(at, down)).unwrap_or_default();
+        (self.above, self.below, self.of) = (reached(false), reached(true), of);
+    }
+
+    /// Whether the step needs the one at this place.
+    pub fn needs(&self, place: usize) -> bool {
+        self.above.get(place).copied().unwrap_or(false)
+    }
+
+    /// Whether the one at this place uses the step.
+    pub fn uses(&self, place: usize) -> bool {
+        self.below.get(place).copied().unwrap_or(false)
+    }
+
+    /// How many steps use it.
+    pub fn below(&self) -> usize {
+        self.below.iter().filter(|reached| **reached).count()
+    }
+}
+
 /// The number that a step's name begins with, else its name: how other steps call it in passing.
 pub fn short(step: &StepId) -> &str {
     let name = step.name();
@@ -118,12 +153,12 @@ pub fn short(step: &StepId) -> &str {
     if end == 0 { name } else { name.get(..end).unwrap_or(name) }
 }
 
-/// Why a step is not fresh, in the few words that fit beside its name.
-pub fn brief(row: &StepRow) -> String {
+/// Why a step is not fresh, in the few words that fit beside its name; `left` is the sign for "because of".
+pub fn brief(row: &StepRow, left: &str) -> String {
     let because = || match row.reasons.first() {
         Some(Reason::SourceChanged) => "edited".to_owned(),
-        Some(Reason::Upstream { step, .. }) => format!("← {}", short(step)),
-        Some(Reason::BlockedBy { step, .. }) => format!("by {}", short(step)),
+        Some(Reason::Upstream { step, .. }) => format!("{left} {}", short(step)),
+        Some(Reason::BlockedBy { step, .. }) => format!("{left} {}", short(step)),
         Some(Reason::Stopped { at }) => format!("at {}", short(at)),
         Some(Reason::Invalidated) => "by hand".to_owned(),
         Some(Reason::NeverRun) | None => String::new(),
@@ -146,8 +181,8 @@ pub fn duration(us: u64) -> String {
     let tenths = (us + 50_000) / 100_000;
     let seconds = (us + 500_000) / 1_000_000;
     match us {
-        0..1_000 => format!("{us}µs"),
-        1_000..99_500 => format!("{}ms", (us + 500) / 1_000),
+        ..=999 => format!("{us}µs"),
+        ..=99_499 => format!("{}ms", (us + 500) / 1_000),
         ..=59_949_999 => format!("{}.{}s", tenths / 10, tenths % 10),
         ..=3_599_499_999 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),

@@ -134,7 +134,9 @@ impl Screen {
         let (header, rest) = all.rows(u16::from(height >= SHORT));
         let (body, foot) = rest.rows(rest.height.saturating_sub(2));
         let panels = match class {
-            _ if zoom => vec![Panel { area: body, pane: focus, tabs: if focus == Pane::Steps { &[] } else { Pane::TABS } }],
+            _ if zoom => {
+                vec![Panel { area: body, pane: focus, tabs: if focus == Pane::Steps { &[] } else { Pane::TABS } }]
+            }
             Class::Narrow | Class::TooSmall => vec![Panel { area: body, pane: focus, tabs: Pane::ALL }],
             Class::Normal => {
                 let (left, right) = body.columns(part(width, shares.normal, 26, 38));

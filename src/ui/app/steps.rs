@@ -224,7 +224,8 @@ impl Steps {
         let mut line = 0;
         self.lines = (0..self.rows.len())
             .map(|at| {
-                let link = self.lanes.as_ref().and_then(|lanes| lanes.rows.get(at)).is_some_and(|row| row.link.is_some());
+                let link =
+                    self.lanes.as_ref().and_then(|lanes| lanes.rows.get(at)).is_some_and(|row| row.link.is_some());
                 line += u32::from(link);
                 line += 1;
                 line - 1

@@ -103,7 +103,7 @@ pub fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) -> bool {
                 }
             }
             Key::Tab => {
-                if let Purpose::Search(Pane::Steps) = prompt.purpose {
+                if let Purpose::Search(Pane::Steps, _) = prompt.purpose {
                     model.search = None;
                     prompt.purpose = Purpose::Filter;
                     prompt.label = "list only".to_owned();
@@ -212,12 +212,13 @@ fn typed(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) {
     let text = prompt.field.text();
     prompt.problem = None;
     match &prompt.purpose {
-        Purpose::Search(pane) => {
+        Purpose::Search(pane, from) => {
             let search = Search { pane: *pane, text: text.to_owned() };
             if !text.is_empty() {
-                match model.find(&search, cursor(model, *pane), true, true) {
-                    Some((line, _)) => panes::go(model, *pane, line),
-                    None => prompt.problem = Some("not found".to_owned()),
+                let found = model.find(&search, *from, true, true);
+                panes::go(model, *pane, found.map_or(*from, |(line, _)| line));
+                if found.is_none() {
+                    prompt.problem = Some("not found".to_owned());
                 }
             }
             model.search = (!text.is_empty()).then_some(search);
@@ -262,7 +263,7 @@ fn new_id(model: &Model, prompt: &Prompt) -> Result<StepId, String> {
 /// Enter in a prompt; says whether it is closed by it.
 fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> bool {
     match &prompt.purpose {
-        Purpose::Search(_) | Purpose::Filter => true,
+        Purpose::Search(..) | Purpose::Filter => true,
         Purpose::NewStep => match new_id(model, prompt) {
             Ok(step) => {
                 model.awaited = Some(step.clone());
@@ -297,7 +298,10 @@ fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> b
 /// Leaves a prompt without entering it.
 fn close(model: &mut Model, prompt: &Prompt, effects: &mut Vec<Effect>) {
     match prompt.purpose {
-        Purpose::Search(_) => model.search = None,
+        Purpose::Search(pane, from) => {
+            model.search = None;
+            panes::go(model, pane, from);
+        }
         Purpose::Filter => {
             model.steps.filter = None;
             panes::relist(model, effects);
@@ -313,7 +317,7 @@ pub fn open(model: &mut Model, action: Action) {
             let text = model.steps.filter.as_ref().map_or("", |filter| filter.text());
             (Purpose::Filter, "list only", text)
         }
-        _ => (Purpose::Search(model.focus), "search", ""),
+        _ => (Purpose::Search(model.focus, cursor(model, model.focus)), "search", ""),
     };
     let field = super::field::Field::of(field);
     model.overlays.push(Overlay::Prompt(Prompt { purpose, label: label.to_owned(), field, problem: None }));

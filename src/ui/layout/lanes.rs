@@ -84,10 +84,7 @@ fn row(shape: &GraphRowShape<u32>, wanted: &[u32], owners: &mut Vec<u32>) -> Lan
     let link = shape.link_line.as_ref().map(|line| {
         line.iter()
             .enumerate()
-            .map(|(at, &cell)| Link {
-                dirs: dirs(cell).flipped(),
-                owner: owners.get(at).copied().unwrap_or(NOBODY),
-            })
+            .map(|(at, &cell)| Link { dirs: dirs(cell).flipped(), owner: owners.get(at).copied().unwrap_or(NOBODY) })
             .collect()
     });
     while owners.last() == Some(&NOBODY) {

@@ -1,0 +1,236 @@
+//! Keys and what comes of them, as tables.
+
+use crate::step::{Reason, Status};
+use crate::ui::app::{Effect, Message, Overlay, Pane};
+use crate::ui::stage::{Stage, churn, id, step};
+use crate::workbench::{Command, Event, Failure, Level, Snapshot, Ticket};
+use std::sync::Arc;
+
+fn stage(keys: &str) -> Stage {
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("g g").keys(keys);
+    stage
+}
+
+#[test]
+fn a_run_opens_on_what_needs_a_person() {
+    assert_eq!(Stage::new(80, 24, churn()).model.chosen(), Some(&id("09_train_a")));
+}
+
+#[test]
+fn moving_chooses_a_step() {
+    for (keys, chosen) in [
+        ("", "01_load_config"),
+        ("j j k", "02_read_events"),
+        ("G", "13_report"),
+        ("down down up", "02_read_events"),
+        ("G g g", "01_load_config"),
+        ("k", "01_load_config"),
+        ("]", "02_read_events"),
+        ("] ] ]", "06_join"),
+        ("] ] ] [", "05_dedupe_users"),
+        ("}", "06_join"),
+        ("{", "13_report"),
+        ("ctrl-p t r b enter", "10_train_b"),
+        ("/ t r a i n enter", "09_train_a"),
+        ("/ t r a i n enter n", "10_train_b"),
+        ("/ t r a i n enter n n", "09_train_a"),
+        ("/ t r a i n enter N", "10_train_b"),
+    ] {
+        assert_eq!(stage(keys).model.chosen(), Some(&id(chosen)), "{keys}");
+    }
+}
+
+#[test]
+fn keys_ask_the_run() {
+    let of = |name: &str| vec![id(name)];
+    for (keys, command) in [
+        ("x", Command::Run { steps: of("01_load_config"), retry_failed: false }),
+        ("ctrl-p 0 9 enter x", Command::Run { steps: of("09_train_a"), retry_failed: true }),
+        ("a", Command::Run { steps: vec![], retry_failed: false }),
+        ("j R", Command::Replay { from: Some(id("02_read_events")), until: None }),
+        ("ctrl-a y", Command::Replay { from: None, until: None }),
+        ("s", Command::Next),
+        ("i", Command::Invalidate { steps: of("01_load_config") }),
+        ("W", Command::ReplayOnSave { on: true }),
+        ("d y", Command::Delete { step: id("01_load_config") }),
+        ("o ctrl-u 0 1 b enter", Command::NewStep { step: id("01b"), source: String::new() }),
+        ("o x enter", Command::NewStep { step: id("01a_x"), source: String::new() }),
+        ("G o x enter", Command::NewStep { step: id("14_x"), source: String::new() }),
+        ("r 2 . p y enter", Command::Rename { step: id("01_load_config"), to: id("01_load_config2") }),
+        ("u", Command::Undo),
+        ("ctrl-r", Command::Redo),
+        (": r e s c a n enter", Command::Rescan),
+        ("P", Command::Plan { steps: vec![], marked: vec![] }),
+    ] {
+        assert_eq!(stage(keys).commands(), [command], "{keys}");
+    }
+}
+
+#[test]
+fn keys_that_ask_nothing() {
+    for keys in
+        ["d n", "d esc", "d d", "ctrl-a ctrl-a", "ctrl-c", "r enter", "o ctrl-u 0 1 _ l o a d _ c o n f i g enter", "n"]
+    {
+        assert_eq!(stage(keys).commands(), [], "{keys}");
+    }
+}
+
+#[test]
+fn the_key_that_asks_never_answers() {
+    let stage = stage("d d");
+    assert!(matches!(stage.model.overlays.last(), Some(Overlay::Confirm(_))));
+}
+
+#[test]
+fn panels_are_gone_through_and_zoomed() {
+    for (keys, focus) in [
+        ("tab", Pane::Source),
+        ("tab tab", Pane::Output),
+        ("tab tab tab", Pane::Steps),
+        ("shift-tab", Pane::Output),
+        ("4", Pane::State),
+        ("4 esc", Pane::Steps),
+        ("enter", Pane::Source),
+        ("l", Pane::Source),
+        (">", Pane::Steps),
+    ] {
+        assert_eq!(stage(keys).model.focus, focus, "{keys}");
+    }
+    assert_eq!(stage("3 z").model.screen().panels.len(), 1);
+    assert_eq!(stage("3 z esc").model.screen().panels.len(), 3);
+    assert_eq!(stage(">").model.detail, Pane::State);
+}
+
+#[test]
+fn a_search_shows_at_once_and_escape_ends_it() {
+    let mut stage = stage("2 /");
+    stage.types("sess");
+    assert_eq!(stage.model.source.window.cursor, 0);
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("ctrl-p").types("clean").keys("enter 2 /").types("drop");
+    assert_eq!(stage.model.source.window.cursor, 1);
+    stage.keys("enter n");
+    assert_eq!(stage.model.source.window.cursor, 3);
+    stage.keys("esc");
+    assert!(stage.model.search.is_none());
+}
+
+#[test]
+fn a_filter_lists_only_what_answers() {
+    for (words, listed) in [
+        ("train", 2),
+        ("failed", 1),
+        ("stale", 4),
+        ("todo", 8),
+        ("stale failed", 5),
+        ("agent:clean", 1),
+        ("kind:test", 0),
+        ("train stale", 1),
+    ] {
+        let mut stage = stage("&");
+        stage.types(words).keys("enter");
+        assert_eq!(stage.model.steps.rows.len(), listed, "{words}");
+        stage.keys("esc");
+        assert_eq!(stage.model.steps.rows.len(), 13, "{words}");
+    }
+}
+
+#[test]
+fn nothing_takes_the_cursor_from_a_reader() {
+    let mut stage = stage("j");
+    let mut more = churn();
+    more.steps.push(Arc::new(step("14_more")));
+    stage.event(Event::Snapshot(Arc::new(more.clone())));
+    stage.event(Event::Started { step: id("14_more"), why: vec![Reason::NeverRun], rebuilt: false });
+    assert_eq!(stage.model.chosen(), Some(&id("02_read_events")));
+    stage.keys("F");
+    more.steps.push(Arc::new(step("15_last")));
+    stage.event(Event::Snapshot(Arc::new(more)));
+    assert_eq!(stage.model.chosen(), Some(&id("15_last")));
+    stage.keys("k");
+    assert!(!stage.model.follow);
+}
+
+#[test]
+fn the_cursor_stays_on_its_step_when_others_come_and_go() {
+    let mut stage = stage("j j");
+    let mut other = churn();
+    other.steps.insert(0, Arc::new(step("00_first")));
+    other.edges.clear();
+    stage.event(Event::Snapshot(Arc::new(other.clone())));
+    assert_eq!(stage.model.chosen(), Some(&id("03_read_users")));
+    other.steps.remove(3);
+    stage.event(Event::Snapshot(Arc::new(other)));
+    assert_eq!(stage.model.chosen(), Some(&id("04_clean_events")));
+    stage.event(Event::Snapshot(Arc::new(Snapshot::default())));
+    assert_eq!(stage.model.chosen(), None);
+}
+
+#[test]
+fn a_step_that_is_made_is_gone_to() {
+    let mut stage = stage("o x enter");
+    let mut more = churn();
+    more.steps.insert(1, Arc::new(step("01a_x")));
+    more.edges.clear();
+    stage.event(Event::Snapshot(Arc::new(more)));
+    assert_eq!(stage.model.chosen(), Some(&id("01a_x")));
+}
+
+#[test]
+fn what_is_pasted_is_typed_only_where_text_is() {
+    let mut stage = stage("");
+    stage.send(Message::Paste("d y".to_owned()));
+    assert_eq!(stage.commands(), []);
+    stage.keys("r ctrl-u").send(Message::Paste("9\n".to_owned()));
+    stage.keys("enter");
+    assert_eq!(stage.commands(), [Command::Rename { step: id("01_load_config"), to: id("9") }]);
+}
+
+#[test]
+fn failures_are_told_with_their_remedy() {
+    let mut stage = stage("");
+    let failure = Failure { what: "the run is locked".to_owned(), hint: Some("close the other one".to_owned()) };
+    stage.event(Event::Done { ticket: Ticket(1), result: Err(failure) });
+    let notice = stage.model.notices.current(stage.model.now).unwrap();
+    assert_eq!((notice.level, notice.text.as_str()), (Level::Error, "the run is locked: close the other one"));
+    stage.send(Message::Now(1_000_000 + 20_000));
+    assert_eq!(stage.model.notices.current(stage.model.now), None);
+    assert!(stage.keys("M").screen().contains("the run is locked"));
+}
+
+#[test]
+fn nothing_is_drawn_when_nothing_changed() {
+    let mut stage = stage("");
+    stage.model.take_dirty();
+    stage.send(Message::Now(1_000_001));
+    assert!(!stage.model.take_dirty());
+    assert_eq!(stage.model.wakes_at(), None);
+    let mut running = churn();
+    running.running = Some((id("06_join"), 999_000));
+    let mut row = (*running.steps[5]).clone();
+    row.status = Status::Running;
+    running.steps[5] = row.into();
+    stage.event(Event::Snapshot(Arc::new(running)));
+    stage.model.take_dirty();
+    let wake = stage.model.wakes_at().unwrap();
+    stage.send(Message::Now(wake));
+    assert!(stage.model.take_dirty());
+}
+
+#[test]
+fn a_traceback_leads_to_the_source() {
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("3 G k k enter");
+    assert_eq!((stage.model.focus, stage.model.source.window.cursor), (Pane::Source, 1));
+}
+
+#[test]
+fn quitting_asks_only_while_steps_run() {
+    assert_eq!(stage("q").effects, [Effect::Quit]);
+    let mut running = churn();
+    running.progress = Some((1, 3));
+    let mut stage = Stage::new(80, 24, running);
+    assert_eq!(stage.keys("q").effects, []);
+    assert_eq!(stage.keys("y").effects, [Effect::Quit]);
+}

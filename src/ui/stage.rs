@@ -1,0 +1,324 @@
+//! For tests: a run made by hand, a person at the keys, and the screen as text.
+
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::step::{
+    Chunk, Display, Execution, Kind, Outcome, Output, PatchId, PatchState, Reason, StackLine, Status, StepError,
+    StepId, Stream, Variable, VersionNumber,
+};
+use crate::ui::app::{Effect, HitMap, Keymap, Message, Model, update};
+use crate::ui::theme::Theme;
+use crate::ui::view;
+use crate::workbench::{Command, Edge, EdgeKind, Event, PatchRow, Snapshot, StepRow, WatchView};
+
+/// A step's id.
+pub fn id(text: &str) -> StepId {
+    text.parse().unwrap()
+}
+
+/// A fresh step.
+pub fn step(name: &str) -> StepRow {
+    StepRow {
+        id: id(name),
+        kind: Kind::Step,
+        status: Status::Fresh,
+        reasons: Vec::new(),
+        version: VersionNumber(1),
+        summary: None,
+        agent: None,
+        duration_us: Some(12_000),
+        error: None,
+        caused_by: None,
+        recorded: false,
+        nondeterministic: Vec::new(),
+        reads: Vec::new(),
+        writes: Vec::new(),
+        syntax_error: None,
+    }
+}
+
+/// An edge that carries one name.
+pub fn edge(from: usize, to: usize, name: &str) -> Edge {
+    Edge { from, to, names: vec![name.into()], kind: EdgeKind::Data }
+}
+
+/// Thirteen steps that load, clean, join, train and report: five fresh, one failed, the rest stale or waiting.
+pub fn churn() -> Snapshot {
+    let mut steps: Vec<StepRow> = [
+        "01_load_config",
+        "02_read_events",
+        "03_read_users",
+        "04_clean_events",
+        "05_dedupe_users",
+        "06_join",
+        "07_features",
+        "08_split",
+        "09_train_a",
+        "10_train_b",
+        "11_evaluate",
+        "12_plot_roc",
+        "13_report",
+    ]
+    .into_iter()
+    .map(step)
+    .collect();
+    for (at, us) in [(0, 100_000), (1, 1_400_000), (2, 900_000), (3, 420_000), (4, 300_000)] {
+        steps[at].duration_us = Some(us);
+    }
+    let upstream = |step: &str, name: &str| vec![Reason::Upstream { step: id(step), names: vec![name.into()] }];
+    for (at, from, name) in [
+        (5, "04_clean_events", "df_clean"),
+        (6, "06_join", "joined"),
+        (7, "07_features", "x"),
+        (9, "08_split", "train"),
+    ] {
+        steps[at].status = Status::Stale;
+        steps[at].reasons = upstream(from, name);
+    }
+    steps[8].status = Status::Failed;
+    steps[8].error = Some("KeyError: 'plan'".to_owned());
+    for at in [10, 11, 12] {
+        steps[at].status = Status::Blocked;
+        steps[at].reasons = vec![Reason::BlockedBy { step: id("09_train_a"), names: vec!["model_a".into()] }];
+    }
+    steps[3].agent = Some("cleaner".to_owned());
+    steps[3].summary = Some("drops bots and empty sessions".to_owned());
+    let edges = [
+        (0, 1, "config"),
+        (0, 2, "config"),
+        (1, 3, "df_events"),
+        (2, 4, "users"),
+        (3, 5, "df_clean"),
+        (4, 5, "users"),
+        (5, 6, "joined"),
+        (6, 7, "x"),
+        (7, 8, "train"),
+        (7, 9, "train"),
+        (8, 10, "model_a"),
+        (9, 10, "model_b"),
+        (10, 11, "scores"),
+        (10, 12, "scores"),
+        (11, 12, "figure"),
+    ];
+    Snapshot {
+        generation: 1,
+        dir: "runs/2026-11-27-churn".into(),
+        steps: steps.into_iter().map(Arc::new).collect(),
+        edges: edges.into_iter().map(|(from, to, name)| edge(from, to, name)).collect(),
+        patches: vec![Arc::new(PatchRow {
+            id: PatchId(17),
+            state: PatchState::Proposed,
+            title: "dedupe on session_id".to_owned(),
+            author: "agent cleaner".to_owned(),
+            files: vec!["04_clean_events.py".to_owned()],
+            lines: (4, 1),
+        })],
+        watch: WatchView::Live,
+        ..Snapshot::default()
+    }
+}
+
+/// A source for a step of [`churn`].
+pub const CLEAN: &str = "def clean_events(df_events):\n    \"\"\"Drop bots, keep one row per session.\"\"\"\n    df = df_events[~df_events.user_agent.str.contains(\"bot\")]\n    df = df.dropna(subset=[\"session_id\"])\n    df[\"ts\"] = pd.to_datetime(df[\"ts\"])\n    return df.sort_values(\"ts\")\n\ndf_clean = clean_events(df_events)\nprint(f\"dropped {len(df_events) - len(df_clean):,} rows\")\n";
+
+/// A workbench that answers from hand-made things, and a person at the keys.
+pub struct Stage {
+    /// The state.
+    pub model: Model,
+    /// What was asked of the run so far.
+    pub asked: Vec<Command>,
+    /// What else was to be done outside.
+    pub effects: Vec<Effect>,
+    /// What was drawn where last.
+    pub hits: HitMap,
+    /// The theme.
+    pub theme: Theme,
+}
+
+impl Stage {
+    /// A terminal of this size on a run.
+    pub fn new(width: u16, height: u16, snapshot: Snapshot) -> Self {
+        let mut stage = Self {
+            model: Model::new((width, height), Keymap::default()),
+            asked: Vec::new(),
+            effects: Vec::new(),
+            hits: HitMap::default(),
+            theme: Theme::built_in("dark"),
+        };
+        stage.send(Message::Now(1_000_000));
+        stage.event(Event::Snapshot(Arc::new(snapshot)));
+        stage
+    }
+
+    /// Something happens.
+    pub fn send(&mut self, message: Message) {
+        let mut todo = update(&mut self.model, message);
+        while !todo.is_empty() {
+            for effect in std::mem::take(&mut todo) {
+                match effect {
+                    Effect::Lay(job) => {
+                        let lanes = Arc::new(job.run());
+                        todo.extend(update(&mut self.model, Message::Laid { serial: job.serial, lanes }));
+                    }
+                    Effect::Ask(command) => {
+                        let answer = answer(&self.model, &command);
+                        self.asked.push(command);
+                        if let Some(event) = answer {
+                            todo.extend(update(&mut self.model, Message::Run(event)));
+                        }
+                    }
+                    other => self.effects.push(other),
+                }
+            }
+        }
+    }
+
+    /// The run tells something.
+    pub fn event(&mut self, event: Event) {
+        self.send(Message::Run(event));
+    }
+
+    /// Keys are pressed, written apart by blanks.
+    pub fn keys(&mut self, keys: &str) -> &mut Self {
+        for key in keys.split_whitespace() {
+            self.send(Message::Key(key.parse().unwrap()));
+        }
+        self
+    }
+
+    /// A word is typed.
+    pub fn types(&mut self, word: &str) -> &mut Self {
+        for c in word.chars() {
+            self.send(Message::Key(crate::ui::app::key::Chord::char(c)));
+        }
+        self
+    }
+
+    /// What was asked since the last look, without what only fills the panels.
+    pub fn commands(&mut self) -> Vec<Command> {
+        let panels = |command: &Command| {
+            matches!(command, Command::Source { .. } | Command::Execution { .. } | Command::State { .. })
+        };
+        std::mem::take(&mut self.asked).into_iter().filter(|command| !panels(command)).collect()
+    }
+
+    /// The cells of the screen.
+    pub fn buffer(&mut self) -> Buffer {
+        let (width, height) = self.model.size;
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        self.hits = view::draw(&self.model, &self.theme, &mut buffer);
+        buffer
+    }
+
+    /// The screen as text.
+    pub fn screen(&mut self) -> String {
+        text(&self.buffer())
+    }
+}
+
+/// Cells as text, each row in full.
+pub fn text(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        let mut skip = 0;
+        for x in 0..buffer.area.width {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buffer[(x, y)].symbol();
+            skip = view::text::width(symbol).saturating_sub(1);
+            text.push_str(symbol);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn answer(model: &Model, command: &Command) -> Option<Event> {
+    match command {
+        Command::Source { step } => {
+            let row = model.run.row(step)?;
+            let text: Arc<str> = match step.name() {
+                "04_clean_events" => CLEAN.into(),
+                name => format!("# {name}\nresult = {name:?}\nprint(result)\n").into(),
+            };
+            Some(Event::Source { step: step.clone(), version: row.version, text, executed: None })
+        }
+        Command::Execution { step } => Some(Event::Execution { step: step.clone(), execution: execution(model, step) }),
+        Command::State { at, .. } => Some(Event::State { at: at.clone()?, variables: Arc::new(variables()) }),
+        _ => None,
+    }
+}
+
+fn execution(model: &Model, step: &StepId) -> Option<Arc<Execution>> {
+    let row = model.run.row(step)?;
+    let chunk = |stream, text: &str| Chunk { stream, text: text.to_owned() };
+    let failed = row.status == Status::Failed;
+    let error = failed.then(|| StepError {
+        type_name: "KeyError".to_owned(),
+        message: "'plan'".to_owned(),
+        line: Some(2),
+        stack: vec![StackLine {
+            step: Some(step.clone()),
+            file: format!("{step}.py"),
+            line: 2,
+            function: "<module>".to_owned(),
+            text: "fit(train['plan'])".to_owned(),
+            values: Default::default(),
+        }],
+        ..StepError::default()
+    });
+    Some(Arc::new(Execution {
+        step: step.clone(),
+        version: row.version,
+        started: 0,
+        duration_us: row.duration_us.unwrap_or(0),
+        why: vec![Reason::NeverRun],
+        outcome: if failed { Outcome::Failed } else { Outcome::Done },
+        output: Output {
+            chunks: vec![
+                chunk(Stream::Stdout, "dropped \x1b[1;32m1,204\x1b[0m rows\n"),
+                chunk(Stream::Stderr, "SettingWithCopyWarning: a value is trying to be set on a copy of a slice\n"),
+            ],
+            dropped: 0,
+        },
+        displays: vec![Display { repr: "(8123, 6)".to_owned(), mime: Default::default(), last: true }],
+        error,
+        observation: Default::default(),
+        effects: Vec::new(),
+    }))
+}
+
+fn variables() -> Vec<Variable> {
+    let variable = |name: &str, kind: &str, repr: &str, by: &str, shape: Option<&str>| Variable {
+        name: name.to_owned(),
+        type_name: kind.to_owned(),
+        repr: repr.to_owned(),
+        truncated: false,
+        digest: None,
+        written_by: Some(id(by)),
+        shape: shape.map(str::to_owned),
+    };
+    vec![
+        variable("config", "dict", "{'seed': 0, 'days': 30}", "01_load_config", Some("len 2")),
+        variable(
+            "df_clean",
+            "DataFrame",
+            "      session_id          ts\n0            a1  2026-11-01",
+            "04_clean_events",
+            Some("8123×6"),
+        ),
+        variable(
+            "df_events",
+            "DataFrame",
+            "      session_id  user_agent\n0            a1     Firefox",
+            "02_read_events",
+            Some("9327×6"),
+        ),
+        variable("pd", "module", "<module 'pandas'>", "01_load_config", None),
+    ]
+}

@@ -1,0 +1,97 @@
+//! What the chosen step printed, showed and failed with.
+
+use ratatui::text::Line;
+
+use super::pen::Pen;
+use super::text::{self, Painted, Run, Tab};
+use super::{ansi, panel};
+use crate::step::Status;
+use crate::ui::app::output::Kind;
+use crate::ui::app::panes::WRAPPED;
+use crate::ui::app::{Area, Model, Pane, Target};
+use crate::ui::theme::Role;
+
+/// Draws the panel.
+pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
+    let Some(document) = model.output.shown().filter(|document| !document.is_empty()) else {
+        let row = model.chosen_row();
+        let lines: &[&str] = match row.map(|row| row.status) {
+            None => &[],
+            Some(Status::Never) => &["it has never been run", "", "x  runs it with what it needs"],
+            Some(Status::Running) => &["it runs and has printed nothing yet"],
+            Some(Status::Blocked) => &["it could not run: a step that it needs failed"],
+            Some(_) => &["it printed nothing"],
+        };
+        return panel::empty(pen, inside, lines);
+    };
+    let window = &model.output.window;
+    let inside = Area { x: inside.x + 1, width: inside.width.saturating_sub(1), ..inside };
+    let width = usize::from(inside.width);
+    let mut y = 0;
+    let mut at = window.top;
+    let mut skip = window.skip;
+    let mut look = document.look(at);
+    while y < inside.height && at < document.len() {
+        let (kind, raw) = document.line(at);
+        let role = match kind {
+            Kind::Stdout => Role::Text,
+            Kind::Stderr => Role::Stderr,
+            Kind::Heading => Role::Dim,
+            Kind::Value => Role::Displayed,
+            Kind::Error => Role::Error,
+            Kind::Frame(Some(_)) => Role::Link,
+            Kind::Frame(None) | Kind::Trace => Role::Dim,
+            Kind::Remark => Role::Warning,
+        };
+        if kind == Kind::Heading {
+            let row = inside.row(y);
+            pen.hit(row, Target::Line(Pane::Output, at));
+            pen.rule(row, &raw, role);
+            y += 1;
+            at += 1;
+            skip = 0;
+            continue;
+        }
+        let printed = if matches!(kind, Kind::Stdout | Kind::Stderr) {
+            let (printed, next) = ansi::line(&raw, look);
+            look = next;
+            printed
+        } else {
+            ansi::Printed { text: raw.into_owned(), looks: Vec::new() }
+        };
+        let base = [Run::new(0..printed.text.len(), pen.style(role))];
+        let looks = printed.runs(pen.theme());
+        let found = found(pen, model, &printed.text);
+        let layers: [&[Run]; 3] = [&base, &looks, &found];
+        let painted =
+            Painted { line: &printed.text, layers: &layers, mark: pen.style(Role::Control), tab: Tab::TERMINAL };
+        let rows: Vec<Line<'static>> = if model.output.cut {
+            vec![painted.window(window.left, width, None)]
+        } else {
+            let rows = text::wrap_with(&printed.text, width, Tab::TERMINAL);
+            rows.take(WRAPPED).skip(skip).take(usize::from(inside.height - y)).map(|row| painted.row(&row)).collect()
+        };
+        let current = at == window.cursor && model.focus == Pane::Output;
+        for body in rows {
+            let row = inside.row(y);
+            pen.hit(row, Target::Line(Pane::Output, at));
+            if current {
+                let whole = Area { x: row.x - 1, width: row.width + 1, ..row };
+                pen.shade(whole, pen.style(Role::Selected));
+            }
+            pen.line(row, &body);
+            y += 1;
+        }
+        skip = 0;
+        at += 1;
+    }
+}
+
+/// What is searched for in a line.
+fn found(pen: &Pen<'_>, model: &Model, line: &str) -> Vec<Run> {
+    let search = model.search.as_ref().filter(|search| search.pane == Pane::Output);
+    let style = pen.style(Role::Match);
+    search
+        .map(|search| search.places(line).into_iter().map(|place| Run::new(place, style)).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,201 @@
+//! Whole screens, as text, at the sizes that people have.
+
+use proptest::prelude::*;
+
+use crate::step::{Chunk, Kind, Reason, Status, Stream};
+use crate::ui::app::key::Chord;
+use crate::ui::app::{Message, Mouse, MouseKind};
+use crate::ui::stage::{Stage, churn, edge, id, step, text};
+use crate::ui::theme::{Glyphs, Theme};
+use crate::workbench::{Event, PlanAction, PlanRow, Snapshot, Ticket};
+
+/// The screen after some keys, at each of the sizes.
+fn screens(name: &str, keys: &str, sizes: &[(u16, u16)]) {
+    for &(width, height) in sizes {
+        let mut stage = Stage::new(width, height, churn());
+        let screen = stage.keys("g g j j j").keys(keys).screen();
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen);
+    }
+}
+
+const ALL: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+#[test]
+fn steps_and_source() {
+    screens("steps", "", &ALL);
+}
+
+#[test]
+fn narrow_and_short() {
+    screens("steps", "", &[(50, 20), (40, 10), (109, 12), (39, 24)]);
+}
+
+#[test]
+fn output() {
+    screens("output", "} 3", &ALL);
+}
+
+#[test]
+fn state() {
+    screens("state", "4", &ALL);
+}
+
+#[test]
+fn help_palette_question_and_prompt() {
+    screens("help", "?", &[(80, 24)]);
+    screens("palette", ": r e p", &[(80, 24)]);
+    screens("question", "d", &[(80, 24)]);
+    screens("prompt", "r x ctrl-u 0 1 _ l o a d _ c o n f i g", &[(80, 24)]);
+    screens("sequence", "g", &[(80, 24)]);
+}
+
+#[test]
+fn frames_folds_and_many_lanes() {
+    let mut steps: Vec<_> = (0..70).map(|n| step(&format!("{n:02}_part"))).collect();
+    let mut edges: Vec<_> = (1..70).map(|n| edge(n - 1, n, "x")).collect();
+    steps.insert(40, step("39_part/01_ask"));
+    steps.insert(41, step("39_part/02_tool/01_call"));
+    steps.insert(42, step("39_part/02_tool/02_read"));
+    steps[42].status = Status::Failed;
+    steps[42].error = Some("ValueError: a message that is longer than the room that is left for it".to_owned());
+    edges.retain(|e| e.to < 40);
+    edges.extend([edge(39, 42, "x"), edge(10, 42, "y")]);
+    let snapshot = Snapshot { steps: steps.into_iter().map(Into::into).collect(), edges, ..churn() };
+    let mut stage = Stage::new(80, 24, snapshot);
+    insta::assert_snapshot!("folds-80x24", stage.screen());
+    insta::assert_snapshot!("folds-frame-folded-80x24", stage.keys("h").screen());
+}
+
+#[test]
+fn a_run_while_it_runs() {
+    let mut snapshot = churn();
+    let mut row = (*snapshot.steps[6]).clone();
+    row.status = Status::Running;
+    row.reasons.clear();
+    snapshot.steps[6] = row.into();
+    snapshot.running = Some((id("07_features"), 1_000_000 - 2_345));
+    snapshot.progress = Some((6, 13));
+    let mut stage = Stage::new(120, 30, snapshot);
+    stage.keys("F");
+    stage.event(Event::Started { step: id("07_features"), why: vec![Reason::SourceChanged], rebuilt: false });
+    for line in 0..40 {
+        let chunk = Chunk { stream: Stream::Stdout, text: format!("epoch {line}\n") };
+        stage.event(Event::Printed { step: id("07_features"), chunk });
+    }
+    insta::assert_snapshot!("running-120x30", stage.screen());
+}
+
+#[test]
+fn a_plan_before_it_is_run() {
+    let mut stage = Stage::new(80, 24, churn());
+    stage.keys("P");
+    let row = |step: &str, action, certain, us| PlanRow {
+        id: id(step),
+        action,
+        certain,
+        why: vec![Reason::Upstream { step: id("04_clean_events"), names: vec!["df_clean".into()] }],
+        estimate_us: Some(us),
+    };
+    let entries = vec![
+        row("01_load_config", PlanAction::Keep, true, 0),
+        row("06_join", PlanAction::Run, true, 1_200_000),
+        row("07_features", PlanAction::Run, false, 61_000_000),
+        row("11_evaluate", PlanAction::Blocked, false, 0),
+    ];
+    stage.event(Event::Plan { ticket: Ticket(1), entries: entries.into() });
+    insta::assert_snapshot!("plan-80x24", stage.screen());
+}
+
+#[test]
+fn a_run_without_steps_says_what_to_do() {
+    let mut stage = Stage::new(80, 24, Snapshot { dir: "runs/empty".into(), ..Snapshot::default() });
+    insta::assert_snapshot!("empty-80x24", stage.screen());
+}
+
+#[test]
+fn without_unicode_only_ascii_is_drawn() {
+    for keys in ["", "?", "3", "4", "P"] {
+        let mut stage = Stage::new(120, 40, churn());
+        stage.theme = Theme::built_in("mono").with_glyphs(Glyphs::ASCII);
+        let screen = stage.keys(keys).screen();
+        assert!(screen.is_ascii(), "{keys}: {screen}");
+    }
+}
+
+#[test]
+fn what_is_clicked_is_what_is_seen() {
+    let mut stage = Stage::new(120, 40, churn());
+    let at = |stage: &mut Stage, what: &str| {
+        let buffer = stage.buffer();
+        let screen = text(&buffer);
+        let (y, line) = screen.lines().enumerate().find(|(_, line)| line.contains(what)).unwrap();
+        let x = line[..line.find(what).unwrap()].chars().count();
+        (u16::try_from(x).unwrap(), u16::try_from(y).unwrap())
+    };
+    let mouse = |stage: &mut Stage, kind, (x, y): (u16, u16)| {
+        stage.buffer();
+        let (target, pane) = (stage.hits.at(x, y), stage.hits.pane_at(x, y));
+        stage.send(Message::Mouse(Mouse { kind, x, y, target, pane }));
+    };
+    let place = at(&mut stage, "10_train_b");
+    mouse(&mut stage, MouseKind::Press, place);
+    assert_eq!(stage.model.chosen(), Some(&id("10_train_b")));
+    let place = at(&mut stage, "State");
+    mouse(&mut stage, MouseKind::Press, place);
+    assert!(stage.screen().contains("df_events"));
+}
+
+fn hostile() -> Snapshot {
+    let nasty = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}\u{9b}31m世界\u{301}\t\r\n";
+    let mut snapshot = churn();
+    for at in 0..snapshot.steps.len() {
+        let mut row = (*snapshot.steps[at]).clone();
+        row.id = format!("{at:02}{nasty}").parse().unwrap();
+        row.agent = Some(nasty.to_owned());
+        row.error = Some(nasty.to_owned());
+        row.summary = Some(nasty.to_owned());
+        row.kind = Kind::Test;
+        snapshot.steps[at] = row.into();
+    }
+    snapshot.dir = nasty.into();
+    snapshot
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// At any size, after any keys, whatever the run holds: nothing panics, every cell is one column of something
+    /// printable, and no line is broken.
+    #[test]
+    fn any_size_any_keys(
+        width in 1u16..160, height in 1u16..60, nasty: bool,
+        keys in prop::collection::vec(prop::sample::select(vec![
+            "j", "k", "G", "g", "l", "h", "tab", "1", "2", "3", "4", "z", "+", "-", "?", ":", "/", "a", "x", "d", "y",
+            "esc", "enter", "space", "}", "]", "[", "Z", "w", "P", "M", "ctrl-p", "&", "ctrl-d", "F", "i", "n", "世",
+            "o", "r", ">", "<", "pagedown", "end",
+        ]), 0..24),
+    ) {
+        let mut stage = Stage::new(width, height, if nasty { hostile() } else { churn() });
+        for key in keys {
+            stage.send(Message::Key(key.parse::<Chord>().unwrap()));
+            let buffer = stage.buffer();
+            for cell in buffer.content() {
+                let bad = cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}');
+                prop_assert!(!bad, "{:?}", cell.symbol());
+            }
+            for line in text(&buffer).lines() {
+                prop_assert_eq!(super::text::width(line), usize::from(width));
+            }
+        }
+    }
+
+    #[test]
+    fn resizing_at_any_moment(sizes in prop::collection::vec((1u16..140, 1u16..50), 1..12)) {
+        let mut stage = Stage::new(80, 24, churn());
+        for (width, height) in sizes {
+            stage.send(Message::Resized(width, height));
+            stage.keys("j");
+            prop_assert_eq!(text(&stage.buffer()).lines().count(), usize::from(height));
+        }
+    }
+}
