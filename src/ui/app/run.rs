@@ -181,10 +181,10 @@ pub fn duration(us: u64) -> String {
     let tenths = (us + 50_000) / 100_000;
     let seconds = (us + 500_000) / 1_000_000;
     match us {
-        ..=999 => format!("{us}µs"),
-        ..=99_499 => format!("{}ms", (us + 500) / 1_000),
-        ..=59_949_999 => format!("{}.{}s", tenths / 10, tenths % 10),
-        ..=3_599_499_999 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        0..=999 => format!("{us}µs"),
+        1_000..=99_499 => format!("{}ms", (us + 500) / 1_000),
+        99_500..=59_949_999 => format!("{}.{}s", tenths / 10, tenths % 10),
+        59_950_000..=3_599_499_999 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
     }
 }
