@@ -139,8 +139,8 @@ mod unix {
         let scan = run.scan();
         assert_eq!(ids(&scan), ["a", "b"]);
         insta::assert_snapshot!(problems(&scan), @"
-        caf\u{fffd}.py: its name is not UTF-8; rename it
-        d\u{fffd}r: its name is not UTF-8; rename it
+        caf�.py: its name is not UTF-8; rename it
+        d�r: its name is not UTF-8; rename it
         ");
     }
 

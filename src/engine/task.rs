@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+pub use crate::step::OnError;
 use crate::step::{Chunk, Execution, Kind, Reason, StepId, VersionNumber};
 
 /// What is fixed while an engine lives.
@@ -60,18 +61,6 @@ pub struct Goal {
     pub on_error: OnError,
     /// Stop after this many steps were executed because they were stale.
     pub at_most: Option<usize>,
-}
-
-/// What follows from a failed step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnError {
-    /// Its changes are undone, steps that would see what it should have made are blocked, others run.
-    #[default]
-    Block,
-    /// Nothing after it runs.
-    Stop,
-    /// What it did before failing stands, and the run goes on.
-    Continue,
 }
 
 /// What happens during an update.

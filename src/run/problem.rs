@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::header::HeaderProblem;
 use super::source::NotText;
 use super::units::bytes_text;
+use crate::step::plain_line;
 
 /// Why a directory can't be opened as a run, or holds none.
 #[derive(Debug, thiserror::Error)]
@@ -211,23 +212,10 @@ pub(super) fn plain(error: &io::Error) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// A path for a message: hostile characters escaped, so that a name can't reach the terminal as a control sequence.
+/// A path for a message, on one line and fit for a terminal whatever it holds.
 pub fn show(path: &Path) -> String {
     let text = path.to_string_lossy();
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() || is_format(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    if shown.is_empty() { ".".to_owned() } else { shown }
-}
-
-/// Characters that show nothing and reorder or hide what is around them (Unicode's `Cf` where it matters here).
-fn is_format(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{061c}')
+    if text.is_empty() { ".".to_owned() } else { plain_line(&text).into_owned() }
 }
 
 #[cfg(test)]
@@ -236,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_name_never_reaches_the_terminal_as_a_control_sequence() {
-        assert_eq!(show(Path::new("a\u{1b}]0;x\u{7}\u{202e}b")), r"a\u{1b}]0;x\u{7}\u{202e}b");
+        assert_eq!(show(Path::new("a\u{1b}]0;x\u{7}\nb\u{202e}")), "a␛]0;x␇⏎b<U+202E>");
         assert_eq!(show(Path::new("")), ".");
     }
 }

@@ -6,7 +6,7 @@
 //! - [`Digest`]: a BLAKE3 hash of a text, a value or a file.
 //! - [`Version`], [`Provenance`]: an immutable text of a step and where it came from.
 //! - [`Header`]: the `# /// step` block of a step's file.
-//! - [`Status`], [`Reason`]: how a step stands and why.
+//! - [`Status`], [`Reason`], [`OnError`]: how a step stands and why, and what follows from a failure.
 //! - [`Execution`], [`Observation`], [`Output`], [`StepError`]: one run of one version and what was seen.
 //! - [`Variable`]: a value as it is told to people.
 //! - [`Patch`], [`PatchState`]: a proposed change and its life.
@@ -31,6 +31,6 @@ pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};
 pub use patch::{FileChange, Patch, PatchId, PatchState};
 pub use plain::{plain, plain_line};
-pub use status::{Reason, Status};
+pub use status::{OnError, Reason, Status};
 pub use variable::Variable;
 pub use version::{Author, Millis, Provenance, Tokens, Version, VersionNumber};

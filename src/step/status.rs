@@ -44,6 +44,19 @@ impl fmt::Display for Status {
     }
 }
 
+/// What follows from a failed step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnError {
+    /// Its changes are undone, steps that would see what it should have made are blocked, others run.
+    #[default]
+    Block,
+    /// Nothing after it runs.
+    Stop,
+    /// What it did before failing stands, and the run goes on.
+    Continue,
+}
+
 /// Why a step is stale, ran or could not run. Shown to people, stored, and never guessed from text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
