@@ -48,7 +48,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let mut directory = Directory::create(&dir)?;
     let format = interop::import_into(&args.file, &Watch::new(&progress, &stop), &mut directory)?;
     let origin = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let (summary, _) = directory.finish(&format!("{origin:?} ({})", format.title()))?;
+    let summary = directory.finish(&format!("{origin:?} ({})", format.title()))?;
     let answer = Answer {
         format: format.name(),
         dir: dir.display().to_string(),

@@ -61,11 +61,11 @@ impl<'s> Beside<'s> {
                 }
             }
             let text = as_module(&text);
-            self.sink.file(ImportedFile { path, bytes: text.into_bytes() })?;
+            self.sink.file(ImportedFile::beside(path, text))?;
         }
         for path in std::mem::take(&mut self.paths) {
             if let Some(bytes) = self.take(&dir, &path) {
-                self.sink.file(ImportedFile { path, bytes })?;
+                self.sink.file(ImportedFile::beside(path, bytes))?;
             }
         }
         Ok(())

@@ -22,6 +22,12 @@ const MOST_RECORDS: usize = 40;
 pub enum Format {
     /// A Jupyter notebook, nbformat 2 to 4.
     Notebook,
+    /// A Claude Code session log.
+    ClaudeCode,
+    /// The memory of a smolagents agent.
+    Smolagents,
+    /// A mini-swe-agent trajectory.
+    MiniSweAgent,
     /// A Python script.
     Script,
 }
@@ -31,6 +37,9 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Notebook => "notebook",
+            Self::ClaudeCode => "claude-code",
+            Self::Smolagents => "smolagents",
+            Self::MiniSweAgent => "mini-swe-agent",
             Self::Script => "script",
         }
     }
@@ -39,6 +48,9 @@ impl Format {
     pub fn title(self) -> &'static str {
         match self {
             Self::Notebook => "Jupyter notebook",
+            Self::ClaudeCode => "Claude Code session",
+            Self::Smolagents => "smolagents memory",
+            Self::MiniSweAgent => "mini-swe-agent trajectory",
             Self::Script => "Python script",
         }
     }
@@ -59,6 +71,19 @@ pub enum Layout {
     List,
     /// A record a line.
     Lines,
+    /// No JSON at all.
+    Text,
+    /// An archive or a database.
+    Packed,
+}
+
+/// What a file was found to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The format.
+    pub format: Format,
+    /// How its records follow one another.
+    pub layout: Layout,
 }
 
 /// The first records of a file, long texts and lists cut short.
@@ -81,7 +106,7 @@ impl Sample {
 ///
 /// # Errors
 /// If it can't be read or is nothing that is known.
-pub fn detect(recording: &Recording<'_>) -> Result<Format, ImportError> {
+pub fn detect(recording: &Recording<'_>) -> Result<Found, ImportError> {
     let unknown = |found: &str| ImportError::Unknown { path: recording.path().to_owned(), found: found.to_owned() };
     match recording.packing() {
         Packing::Zip => return Err(unknown("a ZIP archive without the parts of an inspect log")),
@@ -90,11 +115,15 @@ pub fn detect(recording: &Recording<'_>) -> Result<Format, ImportError> {
     }
     let mut prefix = Vec::new();
     recording.read()?.take(LOOKED_AT).read_to_end(&mut prefix).map_err(|error| recording.unreadable(error))?;
-    match sample(&prefix) {
-        Some(sample) if formats::notebook::is(&sample) => Ok(Format::Notebook),
-        Some(sample) => Err(unknown(&described(&sample))),
-        None if formats::script::is(&prefix) => Ok(Format::Script),
-        None => Err(unknown(if prefix.contains(&0) { "binary data" } else { "text that is neither JSON nor Python" })),
+    let Some(sample) = sample(&prefix) else {
+        if formats::script::is(&prefix) {
+            return Ok(Found { format: Format::Script, layout: Layout::Text });
+        }
+        return Err(unknown(if prefix.contains(&0) { "binary data" } else { "text that is neither JSON nor Python" }));
+    };
+    match formats::of(&sample) {
+        Some(format) => Ok(Found { format, layout: sample.layout }),
+        None => Err(unknown(&described(&sample))),
     }
 }
 
@@ -153,7 +182,7 @@ fn described(sample: &Sample) -> String {
     match sample.layout {
         Layout::Object => format!("a JSON object {}", keys(first)),
         Layout::List => format!("a JSON list of records {}", keys(first)),
-        Layout::Lines => format!("JSON lines of records {}", keys(first)),
+        _ => format!("JSON lines of records {}", keys(first)),
     }
 }
 
@@ -167,7 +196,7 @@ mod tests {
         let path = dir.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         match Recording::open(&path, &Watch::none()).and_then(|recording| detect(&recording)) {
-            Ok(format) => format.to_string(),
+            Ok(found) => found.format.to_string(),
             Err(error) => error.to_string().replace(&path.display().to_string(), name),
         }
     }

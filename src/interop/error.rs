@@ -67,7 +67,9 @@ impl ImportError {
     /// What to do about it, where there is something to say.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Unknown { .. } => Some("known are: Jupyter notebooks and Python scripts"),
+            Self::Unknown { .. } => Some(
+                "known are: Jupyter notebooks, Claude Code sessions, smolagents memories, mini-swe-agent trajectories and Python scripts",
+            ),
             Self::Occupied { .. } => Some("name another directory with -o, or remove this one"),
             Self::Malformed { .. } => Some("if the file was cut off while it was written, save it anew"),
             Self::Unreadable { .. } | Self::Empty { .. } | Self::Stopped => None,

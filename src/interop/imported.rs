@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use crate::step::{
-    Chunk, Display, Execution, FileChange, Kind, Millis, Observation, Outcome, Output, Provenance, StepError,
-};
+use crate::step::{Chunk, Display, Execution, FileChange, Kind, Millis, Outcome, Output, Provenance, StepError};
 use crate::step::{StepId, Stream, VersionNumber};
 
 use super::{Format, ImportError};
@@ -57,20 +55,20 @@ impl Recorded {
         }
     }
 
+    /// All that was printed, both streams mixed.
+    pub fn all_output(&self) -> String {
+        self.output.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
+    }
+
     /// As an execution of version `version` of `step`: recorded, never executed here.
     pub fn into_execution(self, step: StepId, version: VersionNumber) -> Execution {
         Execution {
-            step,
-            version,
-            started: self.started.unwrap_or_default(),
             duration_us: self.duration_us.unwrap_or_default(),
-            why: Vec::new(),
             outcome: Outcome::Recorded,
             output: self.output,
             displays: self.displays,
             error: self.error,
-            observation: Observation::default(),
-            effects: Vec::new(),
+            ..Execution::new(step, version, self.started.unwrap_or_default())
         }
     }
 }
@@ -110,6 +108,20 @@ pub struct ImportedFile {
     pub path: String,
     /// Its content.
     pub bytes: Vec<u8>,
+    /// Whether it is a file that the recorded agent worked on: kept as it is, and never a step.
+    pub work: bool,
+}
+
+impl ImportedFile {
+    /// A file that belongs to the import.
+    pub fn beside(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        Self { path: path.into(), bytes: content.into(), work: false }
+    }
+
+    /// A file of the recorded agent's own.
+    pub fn work(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        Self { path: path.into(), bytes: content.into(), work: true }
+    }
 }
 
 /// A change to a file that the recorded agent made.
@@ -157,6 +169,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line}"),
+            Self::Lines(lines) if lines.bytes().all(|b| b.is_ascii_digit()) => write!(f, "line {lines}"),
             Self::Lines(lines) => write!(f, "lines {lines}"),
             Self::Cell(cell) => write!(f, "cell {cell}"),
             Self::Record(record) => write!(f, "record {record}"),
@@ -186,7 +199,8 @@ impl Warning {
     }
 }
 
-/// Where an import goes, piece by piece and in order.
+/// Where an import goes, piece by piece. Steps come in the order of the recording, but those of a frame may come
+/// before or after those around it: their ids say where they stand.
 pub trait Sink {
     /// Takes the next step.
     ///

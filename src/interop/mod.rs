@@ -20,16 +20,20 @@ mod beside;
 mod detect;
 mod error;
 mod formats;
+mod header;
 mod imported;
 pub mod json;
 mod moment;
 mod naming;
+mod notes;
+mod recorder;
 mod recording;
+mod workspace;
 mod write;
 
 use std::path::Path;
 
-pub use detect::{Format, detect};
+pub use detect::{Format, Found, Layout, detect};
 pub use error::ImportError;
 pub use imported::{
     Imported, ImportedFile, ImportedPatch, ImportedStep, Note, NoteKind, Place, Recorded, Sink, Summary, Warning,
@@ -44,11 +48,11 @@ pub use write::{Directory, beside, write};
 /// as far as possible, with a warning for each part left out.
 pub fn import_into(path: &Path, watch: &Watch<'_>, sink: &mut dyn Sink) -> Result<Format, ImportError> {
     let recording = Recording::open(path, watch)?;
-    let format = detect(&recording)?;
+    let found = detect(&recording)?;
     let mut beside = beside::Beside::new(path, sink);
-    formats::read(format, &recording, &mut beside)?;
+    formats::read(found, &recording, &mut beside)?;
     beside.finish()?;
-    Ok(format)
+    Ok(found.format)
 }
 
 /// Reads the file at `path` into memory.

@@ -14,6 +14,12 @@ pub fn moment(value: &Value) -> Option<Millis> {
     }
 }
 
+/// A length of time in seconds, as microseconds.
+pub fn seconds_us(value: &Value) -> Option<u64> {
+    let seconds = value.as_f64()?;
+    (seconds.is_finite() && (0.0..1e12).contains(&seconds)).then_some((seconds * 1e6) as u64)
+}
+
 fn text_moment(text: &str) -> Option<Millis> {
     let text = text.trim();
     if let Ok(stamp) = text.parse::<jiff::Timestamp>() {

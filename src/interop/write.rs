@@ -1,19 +1,24 @@
 //! An import laid out as a run.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{ImportError, Imported, ImportedFile, ImportedPatch, ImportedStep, NoteKind, Sink, Summary, Warning};
-use crate::step::{Execution, VersionNumber};
+use super::notes::page;
+use super::{ImportError, Imported, ImportedFile, ImportedPatch, ImportedStep, Sink, Summary, Warning};
+use crate::step::{PatchState, VersionNumber};
+use crate::store::{Arrival, Proposal, Store, StoreError};
 
 /// A run's directory that is being made: under another name until it is whole, so that an import that is
-/// stopped leaves nothing behind.
+/// stopped leaves nothing behind. What was recorded goes to the run's store.
 pub struct Directory {
     target: PathBuf,
     making: PathBuf,
+    store: Option<Store>,
     summary: Summary,
-    executions: Vec<Execution>,
+    /// Files that look like steps and are none.
+    excluded: BTreeSet<String>,
     finished: bool,
 }
 
@@ -33,6 +38,12 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(unwritable(error)),
         }
+        // `.` and `..` have no name to write under until the run is whole.
+        let target = match target.file_name() {
+            Some(_) => target.to_owned(),
+            None => target.canonicalize().map_err(unwritable)?,
+        };
+        let unwritable = |source| ImportError::Unwritable { path: target.clone(), source };
         let name = target.file_name().ok_or_else(|| unwritable(io::Error::other("it has no name")))?;
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(unwritable)?;
@@ -40,31 +51,51 @@ impl Directory {
         // What is there under this name was left by a process of the same id that died.
         let _ = fs::remove_dir_all(&making);
         fs::create_dir(&making).map_err(|source| ImportError::Unwritable { path: making.clone(), source })?;
-        Ok(Self {
-            target: target.to_owned(),
+        let mut directory = Self {
+            target,
             making,
+            store: None,
             summary: Summary::default(),
-            executions: Vec::new(),
+            excluded: BTreeSet::new(),
             finished: false,
-        })
+        };
+        directory.store = Some(Store::open(&directory.making).map_err(|error| directory.refused(&error))?);
+        Ok(directory)
     }
 
-    /// Puts the run in its place, and gives what it came to and what was recorded of each step.
+    /// Puts the run in its place, and says what it came to. `origin` is told in the run's configuration.
     ///
     /// # Errors
     /// If the last files can't be written or the directory can't be put in its place.
-    pub fn finish(mut self, origin: &str) -> Result<(Summary, Vec<Execution>), ImportError> {
-        let config = format!(
-            "# Imported from {origin}.\n# A recorded run goes on past a failing step, as its author did.\non_error = \"continue\"\n"
-        );
-        self.put("reweave.toml", config.as_bytes())?;
+    pub fn finish(mut self, origin: &str) -> Result<Summary, ImportError> {
+        self.put("reweave.toml", self.config(origin).as_bytes())?;
+        if let Some(store) = self.store.take() {
+            store.flush();
+        }
         let unwritable = |source| ImportError::Unwritable { path: self.target.clone(), source };
         if self.target.is_dir() {
             fs::remove_dir(&self.target).map_err(unwritable)?;
         }
         fs::rename(&self.making, &self.target).map_err(unwritable)?;
         self.finished = true;
-        Ok((std::mem::take(&mut self.summary), std::mem::take(&mut self.executions)))
+        Ok(std::mem::take(&mut self.summary))
+    }
+
+    fn config(&self, origin: &str) -> String {
+        let mut config = format!(
+            "# Imported from {}.\n# A recorded run goes on past a failing step, as its author did.\non_error = \"continue\"\n",
+            crate::step::plain_line(origin)
+        );
+        if !self.excluded.is_empty() {
+            config.push_str("\n[run]\n# The recorded agent's own files: kept as they were, and no steps.\n");
+            let paths: Vec<String> = self.excluded.iter().map(|path| super::header::quoted(path)).collect();
+            config.push_str(&format!("exclude = [{}]\n", paths.join(", ")));
+        }
+        config
+    }
+
+    fn refused(&self, error: &StoreError) -> ImportError {
+        ImportError::Store { dir: self.target.clone(), what: error.to_string() }
     }
 
     fn put(&self, relative: &str, bytes: &[u8]) -> Result<(), ImportError> {
@@ -95,12 +126,15 @@ impl Sink for Directory {
         }
         self.put(&step.path(), step.text.as_bytes())?;
         if !step.notes.is_empty() {
-            self.put(&format!("{}.md", step.id), notes(&step).as_bytes())?;
+            self.put(&format!("{}.md", step.id), page(&step.notes).as_bytes())?;
         }
         self.summary.steps += 1;
-        if let Some(recorded) = step.recorded {
-            self.summary.recorded += 1;
-            self.executions.push(recorded.into_execution(step.id, VersionNumber(1)));
+        self.summary.recorded += usize::from(step.recorded.is_some());
+        let recorded = step.recorded.map(|recorded| recorded.into_execution(step.id.clone(), VersionNumber(1)));
+        if let Some(store) = &self.store {
+            store
+                .import_step(&step.id, step.text.as_bytes(), &step.provenance, recorded)
+                .map_err(|error| self.refused(&error))?;
         }
         Ok(())
     }
@@ -110,11 +144,30 @@ impl Sink for Directory {
             self.warn(Warning::new(format!("{:?} is not a path in the run; left out", file.path)));
             return Ok(());
         }
+        if file.work && (file.path.ends_with(".py") || file.path.ends_with(".sh")) {
+            self.excluded.insert(file.path.clone());
+        }
         self.put(&file.path, &file.bytes)
     }
 
-    fn patch(&mut self, _patch: ImportedPatch) -> Result<(), ImportError> {
+    fn patch(&mut self, patch: ImportedPatch) -> Result<(), ImportError> {
         self.summary.patches += 1;
+        let mut proposal = Proposal {
+            state: if patch.accepted { PatchState::Accepted } else { PatchState::Rejected },
+            title: patch.title,
+            text: patch.text.unwrap_or_default().into_bytes(),
+            provenance: patch.provenance,
+            files: patch.files,
+            problems: patch.problems,
+        };
+        if let Some(store) = &self.store {
+            let arrival = store.import_patch(&proposal).map_err(|error| self.refused(&error))?;
+            if matches!(arrival, Arrival::Known(_)) {
+                // Patches are known by their text; the same change made twice is two all the same.
+                proposal.text.splice(0..0, format!("change {}\n", self.summary.patches).into_bytes());
+                store.import_patch(&proposal).map_err(|error| self.refused(&error))?;
+            }
+        }
         Ok(())
     }
 
@@ -134,34 +187,11 @@ fn is_inside(path: &str) -> bool {
         && !path.starts_with("patches/")
 }
 
-/// A step's notes as a page beside it.
-fn notes(step: &ImportedStep) -> String {
-    let mut page = String::new();
-    for note in &step.notes {
-        let title = match note.kind {
-            NoteKind::Markdown => String::new(),
-            NoteKind::Message => format!("## {} said\n\n", note.by),
-            NoteKind::Thought => format!("## {} thought\n\n", note.by),
-            NoteKind::Tool => format!("## {} was used\n\n", note.by),
-            NoteKind::Other => format!("## {}\n\n", note.by),
-        };
-        page.push_str(&title);
-        page.push_str(note.text.trim_end());
-        page.push_str("\n\n");
-        if let Some(result) = &note.result {
-            page.push_str("### It gave\n\n");
-            page.push_str(result.trim_end());
-            page.push_str("\n\n");
-        }
-    }
-    page
-}
-
-/// Lays an import out as a run at `dir`, and gives what was recorded of each step.
+/// Lays an import out as a run at `dir`. `origin` says where it comes from.
 ///
 /// # Errors
 /// As [`Directory::create`] and [`Directory::finish`].
-pub fn write(imported: Imported, dir: &Path, origin: &str) -> Result<(Summary, Vec<Execution>), ImportError> {
+pub fn write(imported: Imported, dir: &Path, origin: &str) -> Result<Summary, ImportError> {
     let mut directory = Directory::create(dir)?;
     for step in imported.steps {
         directory.step(step)?;
@@ -175,9 +205,7 @@ pub fn write(imported: Imported, dir: &Path, origin: &str) -> Result<(Summary, V
     for warning in imported.warnings {
         directory.warn(warning);
     }
-    let (mut summary, executions) = directory.finish(origin)?;
-    summary.format = imported.format;
-    Ok((summary, executions))
+    Ok(Summary { format: imported.format, ..directory.finish(origin)? })
 }
 
 /// A directory for the run of the recording at `path`, beside it: `analysis.ipynb` gives `analysis-run`, or

@@ -305,7 +305,7 @@ fn file_digest(content: &FileContent) -> [u8; 32] {
 }
 
 impl Write<'_> {
-    fn execution(&self, execution: &Execution) -> Result<ExecutionId, StoreError> {
+    pub(crate) fn execution(&self, execution: &Execution) -> Result<ExecutionId, StoreError> {
         let line = present(self, &execution.step)?;
         let version: Option<i64> = self
             .sql

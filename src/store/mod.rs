@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod execution;
 mod fault;
+mod import;
 mod names;
 mod open;
 mod patch;

@@ -248,7 +248,7 @@ pub(crate) fn state(word: &str) -> Result<PatchState, StoreError> {
 }
 
 impl Write<'_> {
-    fn patch(&self, proposal: &Proposal) -> Result<Arrival, StoreError> {
+    pub(crate) fn patch(&self, proposal: &Proposal) -> Result<Arrival, StoreError> {
         let content = Digest::of(&proposal.text);
         let known: Option<u32> = self
             .sql

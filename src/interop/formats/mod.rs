@@ -2,25 +2,89 @@
 //!
 //! # Architecture
 //!
-//! - [`read`]: the table of formats.
+//! - [`of`], [`read`]: the table of formats: what tells one, and what reads it.
 //! - `notebook`: Jupyter, nbformat 2 to 4; `script`: Python text, split at `# %%` or at top-level statements.
+//! - `claude_code`, `smolagents`, `mini_swe_agent`: logs of agents, each through a [`super::recorder::Recorder`].
+//! - [`records`]: the records of a file one at a time, whether they stand on lines or in a list; [`result`]:
+//!   what tools give, in the words of a step.
 //!
 //! A reader never fails on a part that it does not understand: it says so in a warning and goes on.
 
+mod claude_code;
+#[cfg(test)]
+mod claude_code_tests;
+mod claude_edit;
+mod mini_swe_agent;
 pub mod notebook;
 mod notebook_output;
+mod records;
+mod result;
 pub mod script;
+mod smolagents;
 mod traceback;
 
-use super::{Format, ImportError, Recording, Sink};
+use super::detect::Sample;
+use super::{Format, Found, ImportError, Recording, Sink};
+
+/// Whether records are of a format.
+type Tells = fn(&Sample) -> bool;
+
+/// What sorts of records tell a format, most telling first.
+const TABLE: &[(Format, Tells)] = &[
+    (Format::Notebook, notebook::is),
+    (Format::ClaudeCode, claude_code::is),
+    (Format::Smolagents, smolagents::is),
+    (Format::MiniSweAgent, mini_swe_agent::is),
+];
+
+/// The format that these records are of.
+pub fn of(sample: &Sample) -> Option<Format> {
+    TABLE.iter().find(|(_, is)| is(sample)).map(|(format, _)| *format)
+}
 
 /// Reads a file of a known format.
 ///
 /// # Errors
 /// As [`super::import_into`].
-pub fn read(format: Format, recording: &Recording<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    match format {
+pub fn read(found: Found, recording: &Recording<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    match found.format {
         Format::Notebook => notebook::read(recording, sink),
+        Format::ClaudeCode => claude_code::read(recording, found.layout, sink),
+        Format::Smolagents => smolagents::read(recording, found.layout, sink),
+        Format::MiniSweAgent => mini_swe_agent::read(recording, found.layout, sink),
         Format::Script => script::read(recording, sink),
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    //! Importing what stands in a test.
+
+    use serde_json::Value;
+
+    use crate::interop::{Imported, import};
+
+    /// The import of one JSON document.
+    pub fn imported(document: &Value) -> Imported {
+        imported_bytes(document.to_string().as_bytes())
+    }
+
+    /// The import of records, one a line.
+    pub fn imported_lines(records: &[Value]) -> Imported {
+        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+        imported_bytes(lines.as_bytes())
+    }
+
+    /// The import of a file of these bytes.
+    pub fn imported_bytes(bytes: &[u8]) -> Imported {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("recording");
+        std::fs::write(&path, bytes).unwrap();
+        import(&path).unwrap()
+    }
+
+    /// The warnings of an import, as people read them.
+    pub fn warnings(imported: &Imported) -> Vec<String> {
+        imported.warnings.iter().map(ToString::to_string).collect()
     }
 }

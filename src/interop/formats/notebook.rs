@@ -201,7 +201,7 @@ impl Notebook<'_> {
                 Ok(bytes) => {
                     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, "bin"));
                     let path = format!("attachments/{:03}_{}.{}", self.cell, slug(stem), slug(ending));
-                    self.sink.file(ImportedFile { path, bytes })?;
+                    self.sink.file(ImportedFile::beside(path, bytes))?;
                 }
                 Err(_) => self.odd.push(format!("its attachment {name:?} is not base64; left out")),
             }
@@ -262,7 +262,7 @@ impl Notebook<'_> {
     fn finish(mut self) -> Result<(), ImportError> {
         if !self.text.is_empty() {
             let text: Vec<String> = self.text.drain(..).map(|text| uncommented(&text)).collect();
-            self.sink.file(ImportedFile { path: "return.md".to_owned(), bytes: text.join("\n").into_bytes() })?;
+            self.sink.file(ImportedFile::beside("return.md", text.join("\n")))?;
         }
         if self.disordered {
             self.sink.warn(Warning::new(

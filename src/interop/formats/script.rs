@@ -45,7 +45,7 @@ fn parsed(text: &str) -> Option<Vec<ast::Stmt>> {
 }
 
 /// A bound on the nesting of brackets, blocks and operators.
-fn nesting(text: &str) -> usize {
+pub fn nesting(text: &str) -> usize {
     let mut open = 0_usize;
     let mut deepest = 0;
     for c in text.chars() {

@@ -272,8 +272,8 @@ mod tests {
         assert_eq!(
             warnings,
             [
-                "lines 2: two records on one line; both are taken",
-                "lines 3: half a record before a whole one; the half is left out",
+                "line 2: two records on one line; both are taken",
+                "line 3: half a record before a whole one; the half is left out",
                 "lines 4–5: 2 lines have NUL bytes around the record, left out"
             ]
         );
