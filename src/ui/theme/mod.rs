@@ -164,9 +164,9 @@ impl Theme {
                 (style.fg, style.bg, style.underline_color) = (None, None, None);
             } else {
                 (style.fg, style.bg) = (nearest(style.fg), nearest(style.bg));
-                // Coloured underlines came with the terminals that have all colours.
+                // Coloured underlines came with the terminals that have all colours; others take them for something else.
                 style.underline_color =
-                    style.underline_color.filter(|_| depth >= Depth::Ansi256).map(|c| depth.nearest(c));
+                    style.underline_color.filter(|_| depth == Depth::True).map(|c| depth.nearest(c));
             }
         }
         self.depth = self.depth.min(depth);
