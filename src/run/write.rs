@@ -151,6 +151,19 @@ impl Files {
         Ok(Digest::of(bytes))
     }
 
+    /// The digest of what is at `path` (relative to the run), `None` where nothing is.
+    ///
+    /// # Errors
+    /// When what is there is no file, can't be read, or lies outside the run.
+    pub fn content(&self, path: &Path) -> Result<Option<Digest>, WriteError> {
+        match read_within(&self.root, path, LIMIT) {
+            Ok((bytes, _)) => Ok(Some(Digest::of(bytes))),
+            Err(ReadFault::Gone) => Ok(None),
+            Err(ReadFault::Problem(ProblemKind::LinkOutside { .. })) => Err(WriteError::Outside(path.to_owned())),
+            Err(_) => Err(WriteError::Changed(path.to_owned())),
+        }
+    }
+
     /// Removes a file if it still has this content.
     ///
     /// # Errors

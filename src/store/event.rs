@@ -2,9 +2,10 @@
 
 use rusqlite::params;
 
-use super::StoreError;
-use super::writer::Write;
-use crate::step::Millis;
+use super::version::line;
+use super::writer::{Durability, Receipt, Write};
+use super::{Store, StoreError};
+use crate::step::{Millis, StepId};
 
 /// The words for kinds of events, as they are kept.
 pub(crate) mod kind {
@@ -13,6 +14,26 @@ pub(crate) mod kind {
     pub(crate) const EXECUTED: &str = "executed";
     pub(crate) const INVALIDATED: &str = "invalidated";
     pub(crate) const PATCH: &str = "patch";
+    pub(crate) const NOTE: &str = "note";
+}
+
+impl Store {
+    /// Keeps a remark on what happened that is no version, execution or patch: a policy's question and its
+    /// answer, an import, a gate passed over. `topic` is one word to find it by.
+    ///
+    /// The receipt's error is [`StoreError::Missing`] when the step was never recorded.
+    pub fn record_note(&self, topic: &str, step: Option<&StepId>, text: &str, at: Millis) -> Receipt<()> {
+        let (step, text) = (step.cloned(), format!("{topic}\n{text}"));
+        self.submit(Durability::Normal, move |write| {
+            let line = match &step {
+                None => None,
+                Some(step) => {
+                    Some(line(write.sql, step)?.ok_or_else(|| StoreError::missing(format!("step {step}")))?.id)
+                }
+            };
+            write.event(at, kind::NOTE, line, None, Some(&text)).map(drop)
+        })
+    }
 }
 
 impl Write<'_> {

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::event::kind;
 use super::names::Subject;
+use super::query::content_digest;
 use super::version::{Line, line};
 use super::writer::{Durability, Receipt, Write};
 use super::{Reader, Store, StoreError, blob};
 use crate::step::{
-    Digest, Display, Effect, Execution, ExecutionId, FileContent, Millis, Observation, Outcome, Output, Reason,
-    StepError, StepId, VersionNumber,
+    Display, Effect, Execution, ExecutionId, FileContent, Millis, Observation, Outcome, Output, Reason, StepError,
+    StepId, VersionNumber,
 };
 
 /// An execution with its place in the store.
@@ -278,7 +279,8 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
-fn outcome(word: &str) -> Result<Outcome, StoreError> {
+/// The outcome that this word stands for.
+pub(crate) fn outcome(word: &str) -> Result<Outcome, StoreError> {
     Ok(match word {
         "done" => Outcome::Done,
         "failed" => Outcome::Failed,
@@ -291,17 +293,6 @@ fn outcome(word: &str) -> Result<Outcome, StoreError> {
 /// The line of a step that must have been recorded.
 fn present(write: &Write<'_>, step: &StepId) -> Result<Line, StoreError> {
     line(write.sql, step)?.ok_or_else(|| StoreError::missing(format!("step {step}")))
-}
-
-/// A digest for a file as it was left, all zeros where that is nothing or can't be told by content.
-fn file_digest(content: &FileContent) -> [u8; 32] {
-    match content {
-        FileContent::File { digest } => *digest.as_bytes(),
-        FileContent::Directory { listing } => *listing.as_bytes(),
-        FileContent::Link { target } => *Digest::of(target).as_bytes(),
-        FileContent::External { mark } => *Digest::of(mark).as_bytes(),
-        FileContent::Absent | FileContent::Present => [0; 32],
-    }
 }
 
 impl Write<'_> {
@@ -333,7 +324,7 @@ impl Write<'_> {
             written.extend_from_slice(value.as_ref().map_or(&[0; 32], |value| value.digest.as_bytes()));
         }
         for file in observation.files_written.values() {
-            written.extend_from_slice(&file_digest(&file.after));
+            written.extend_from_slice(&content_digest(&file.after).map_or([0; 32], |digest| *digest.as_bytes()));
         }
         let shown = serde_json::to_vec(&Shown { output: &execution.output, displays: &execution.displays })?;
         let body =

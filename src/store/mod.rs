@@ -8,20 +8,24 @@
 //! - [`StoreError`], [`Notice`]: what can go wrong, and what was unusual about opening.
 //! - [`Seen`], [`Recorded`], [`Latest`], [`Brief`]: versions and executions as they are kept.
 //! - [`Proposal`], [`Arrival`], [`Trial`]: patches as they come in and are tried.
+//! - [`Plan`], [`Done`], [`Deed`]: what reweave itself does to step files: intent, rename, commit; undo and redo.
+//! - [`query`]: questions over time.
 //!
 //! The tables are described in `schema.sql`. Two processes may use one store at once: SQLite's log lets readers
 //! go on while one writes, and writers wait for each other.
 
 mod blob;
+mod deed;
 mod error;
 mod event;
 mod execution;
-mod fault;
 mod import;
+mod journal;
 mod names;
 mod open;
 mod patch;
 mod provenance;
+pub mod query;
 mod reader;
 mod schema;
 mod scratch;
@@ -33,10 +37,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use blob::LARGEST_BLOB;
+pub use deed::{Change, DeedError, Done, Plan, Recovered};
 pub use error::StoreError;
 pub use execution::{Brief, Latest, Recorded};
+pub use journal::{Decision, Deed, DeedFile, DeedId, DeedKind, DeedState};
 pub use names::Subject;
-pub use open::{HOME, Notice};
+pub use open::Notice;
 pub use patch::{Arrival, Proposal, Trial};
 pub use reader::Reader;
 pub use schema::SCHEMA;

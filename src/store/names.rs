@@ -3,6 +3,7 @@
 //! An execution may read thousands of names, and most executions of a step read the same ones: a set is kept
 //! once, and an execution points to it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -95,4 +96,49 @@ pub(crate) fn name_id(sql: &Connection, subject: &Subject) -> Result<Option<i64>
         .prepare_cached("SELECT id FROM name WHERE file = ? AND text = ?")?
         .query_row(params![subject.is_file(), &**subject.text()], |row| row.get(0))
         .optional()?)
+}
+
+/// The ids of a set, as `nameset.names` holds them.
+pub(crate) fn unpack(packed: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    packed.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap_or_default()))
+}
+
+/// From ids back to names, each looked up once.
+#[derive(Default)]
+pub(crate) struct Names(HashMap<u32, Subject>);
+
+/// From this many names on, reading all that the store knows is faster than asking for each.
+const MANY: usize = 2_000;
+
+impl Names {
+    /// Names for about `wanted` different ids.
+    pub(crate) fn for_many(sql: &Connection, wanted: usize) -> Result<Self, StoreError> {
+        let mut names = Self::default();
+        if wanted >= MANY {
+            let mut query = sql.prepare_cached("SELECT id, file, text FROM name")?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                names.0.insert(row.get(0)?, subject(row.get(1)?, &row.get::<_, String>(2)?));
+            }
+        }
+        Ok(names)
+    }
+
+    /// The name with this id.
+    pub(crate) fn get(&mut self, sql: &Connection, id: u32) -> Result<Subject, StoreError> {
+        if let Some(subject) = self.0.get(&id) {
+            return Ok(subject.clone());
+        }
+        let found = sql
+            .prepare_cached("SELECT file, text FROM name WHERE id = ?")?
+            .query_row([id], |row| Ok(subject(row.get(0)?, &row.get::<_, String>(1)?)))
+            .optional()?
+            .ok_or_else(|| StoreError::damaged(format!("name {id} is gone")))?;
+        self.0.insert(id, found.clone());
+        Ok(found)
+    }
+}
+
+fn subject(is_file: bool, text: &str) -> Subject {
+    if is_file { Subject::file(text) } else { Subject::name(text) }
 }

@@ -14,14 +14,12 @@ use super::schema::{self, Found, SCHEMA};
 use super::scratch::Scratch;
 use super::writer::Writer;
 use super::{Reader, Store, StoreError};
-
-/// The directory of a run in which reweave keeps what is its own.
-pub const HOME: &str = ".reweave";
+use crate::run::{Faults, STORE_DIR};
 
 /// The database in it.
 const FILE: &str = "store.db";
 
-/// Left in [`HOME`] when something could not be read: the next opening looks at every page.
+/// Left in [`STORE_DIR`] when something could not be read: the next opening looks at every page.
 const SUSPECT: &str = "store.suspect";
 
 /// How long to wait for another process before giving up.
@@ -80,18 +78,27 @@ impl Store {
     /// When `run_dir` is no directory, when something that is not reweave's is in the way, when the disk is full,
     /// or when another process won't let go of the store.
     pub fn open(run_dir: &Path) -> Result<Self, StoreError> {
-        let home = run_dir.join(HOME);
+        Self::open_with_faults(run_dir, Faults::none())
+    }
+
+    /// The same with faults planted, for tests. The points are `store-begin`, `store-write` (after each piece of
+    /// work), `store-commit` and `store-committed`.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_with_faults(run_dir: &Path, faults: Faults) -> Result<Self, StoreError> {
+        let home = run_dir.join(STORE_DIR);
         let mut notices = Vec::new();
         if !prepare(run_dir, &home)? {
             let scratch = Scratch::copy_of(&home.join(FILE))?;
             notices.push(Notice::Temporary { path: home });
             let inside = scratch.path().to_owned();
-            return Self::at(&inside, notices, Some(scratch));
+            return Self::at(&inside, notices, Some(scratch), faults);
         }
-        Self::at(&home, notices, None)
+        Self::at(&home, notices, None, faults)
     }
 
-    fn at(home: &Path, mut notices: Vec<Notice>, scratch: Option<Scratch>) -> Result<Self, StoreError> {
+    fn at(home: &Path, mut notices: Vec<Notice>, scratch: Option<Scratch>, faults: Faults) -> Result<Self, StoreError> {
         let file = home.join(FILE);
         let sql = match usable(home, &file) {
             Ok(sql) => sql,
@@ -109,7 +116,7 @@ impl Store {
                 notices.push(Notice::Migrated { from });
             }
         }
-        let writer = Writer::start(sql)?;
+        let writer = Writer::start(sql, faults)?;
         let reader = Reader::new(connect(&file, false)?, Some(writer.progress()));
         Ok(Self { reader, writer: Arc::new(writer), home: home.to_owned(), notices, _scratch: scratch.map(Arc::new) })
     }
@@ -135,12 +142,12 @@ impl Reader {
     /// # Errors
     /// [`StoreError::Missing`] where there is none, [`StoreError::Damaged`] and [`StoreError::Newer`] as they are.
     pub fn open(run_dir: &Path) -> Result<Self, StoreError> {
-        let file = run_dir.join(HOME).join(FILE);
+        let file = run_dir.join(STORE_DIR).join(FILE);
         if regular(&file)?.is_none() {
             return Err(StoreError::missing(format!("record: {} was never run", run_dir.display())));
         }
         whole(&file)?;
-        if writable(&run_dir.join(HOME)) {
+        if writable(&run_dir.join(STORE_DIR)) {
             let sql = connect(&file, false)?;
             if schema::look(&sql)? == Found::Store(SCHEMA) {
                 return Ok(Self::new(sql, None));

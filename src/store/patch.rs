@@ -98,11 +98,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] when there is no such patch; [`StoreError::Refused`] for one that was accepted.
     pub fn place_patch(&self, id: PatchId, files: &[FileChange], problems: &[String]) -> Result<(), StoreError> {
-        let (files, problems) = (serde_json::to_vec(files)?, serde_json::to_string(problems)?);
+        let (placed, files, problems) = (files.to_vec(), serde_json::to_vec(files)?, serde_json::to_string(problems)?);
         self.submit(Durability::Full, move |write| {
             if write.patch_state(id)? == PatchState::Accepted {
                 return Err(StoreError::Refused { why: format!("patch {id} was accepted as it is") });
             }
+            write.patch_steps(id, &placed)?;
             let files = write.content(&files)?;
             write
                 .sql
@@ -276,8 +277,19 @@ impl Write<'_> {
         let id = PatchId(
             u32::try_from(row).map_err(|_| StoreError::Refused { why: "the store holds too many patches".into() })?,
         );
+        self.patch_steps(id, &proposal.files)?;
         self.patch_changed(id, Some(proposal.state), None, proposal.provenance.at)?;
         Ok(Arrival::New(id))
+    }
+
+    fn patch_steps(&self, id: PatchId, files: &[FileChange]) -> Result<(), StoreError> {
+        for file in files {
+            let step = file.path.strip_suffix(".py").or_else(|| file.path.strip_suffix(".sh")).unwrap_or(&file.path);
+            self.sql
+                .prepare_cached("INSERT OR IGNORE INTO patch_step (step, patch) VALUES (?, ?)")?
+                .execute(params![step, id.0])?;
+        }
+        Ok(())
     }
 
     pub(crate) fn patch_state(&self, id: PatchId) -> Result<PatchState, StoreError> {

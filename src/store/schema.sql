@@ -22,6 +22,7 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX event_line ON event (line, seq) WHERE line IS NOT NULL;
 CREATE INDEX event_at ON event (at);
+CREATE INDEX event_item ON event (item, seq) WHERE item IS NOT NULL;
 
 -- A step through all its names. `path` is the id that it has now, or had last; `head` its newest version;
 -- `latest` its newest execution.
@@ -142,6 +143,12 @@ CREATE TABLE patch (
     tokens_in   INTEGER,
     tokens_out  INTEGER
 ) STRICT;
+-- The steps that a patch would change, to find patches by step.
+CREATE TABLE patch_step (
+    step  TEXT NOT NULL,
+    patch INTEGER NOT NULL,
+    PRIMARY KEY (step, patch)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE patch_change (
     patch   INTEGER NOT NULL,
     seq     INTEGER NOT NULL,
@@ -165,7 +172,6 @@ CREATE INDEX trial_patch ON trial (patch, id);
 -- What reweave did, or was about to do, to step files. state: intent, done, undone, dropped.
 CREATE TABLE deed (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    seq        INTEGER NOT NULL,
     at         INTEGER NOT NULL,
     kind       TEXT NOT NULL,
     title      TEXT NOT NULL,

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use super::event::kind;
 use super::writer::{Durability, Write};
 use super::{Reader, Store, StoreError, blob, provenance};
+use crate::run::{Scan, StepFile};
 use crate::step::{Digest, Provenance, StepId, Version, VersionNumber};
 
 /// What a look at the whole run brought to the store.
@@ -90,40 +91,81 @@ impl Store {
         .wait()
     }
 
-    /// Records the whole run as it stands on disk: `present` is every step with its text. What changed becomes a
-    /// version; a step that is gone while its text turned up under a new id was renamed; other steps that are
-    /// gone were removed. One transaction, safe from a power cut.
+    /// Records the whole run as it stands on disk. What changed becomes a version; a step that is gone while its
+    /// text turned up under a new id was renamed; other steps that are gone were removed. One transaction, safe
+    /// from a power cut; nothing is written when nothing changed. Where steps were numbered anew in a row (a to
+    /// b, b to c), each keeps its history.
     ///
-    /// Where steps were numbered anew in a row (a to b, b to c), each keeps its history.
+    /// `of` says who wrote a file whose text is new; renames and removals are `by`. A file that could not be read
+    /// (`StepFile::fault`) keeps the version that it had.
+    ///
+    /// # Errors
+    /// When it could not be committed; then nothing of it was.
+    pub fn record_scan(
+        &self,
+        scan: &Scan,
+        by: &Provenance,
+        of: impl Fn(&StepFile) -> Provenance,
+    ) -> Result<Seen, StoreError> {
+        let known = heads(self.sql())?;
+        let mut present = BTreeMap::new();
+        for file in scan.steps.iter().chain(&scan.modules) {
+            let head = known.get(&file.id).filter(|head| head.live);
+            let text = || file.encoding.encode(&file.source).ok().filter(|bytes| Digest::of(bytes) == file.digest);
+            let kept = head.and_then(|head| head.source);
+            let text = if file.fault.is_some() || kept == Some(file.digest) { None } else { text() };
+            let source = match (text, kept) {
+                (Some(text), _) => Source { digest: file.digest, text: Some(text), provenance: Some(of(file)) },
+                (None, Some(digest)) => Source { digest, text: None, provenance: None },
+                // Never read: there is nothing to keep of it yet.
+                (None, None) => continue,
+            };
+            present.insert(file.id.clone(), source);
+        }
+        self.record_present(&known, present, by)
+    }
+
+    /// The same from texts, all of them by one.
     ///
     /// # Errors
     /// When it could not be committed; then nothing of it was.
     pub fn record_run<'a>(
         &self,
         present: impl IntoIterator<Item = (&'a StepId, &'a [u8])>,
-        provenance: &Provenance,
+        by: &Provenance,
     ) -> Result<Seen, StoreError> {
-        let texts: BTreeMap<&StepId, &[u8]> = present.into_iter().collect();
-        let digests: BTreeMap<StepId, Digest> =
-            texts.iter().map(|(&step, text)| (step.clone(), Digest::of(text))).collect();
         let known = heads(self.sql())?;
-        let same = |step: &StepId, digest: &Digest| known.get(step).is_some_and(|head| head.source == Some(*digest));
-        if known.values().all(|head| !head.live || digests.contains_key(&head.step))
-            && digests.iter().all(|(step, digest)| same(step, digest))
-        {
-            let present = digests.keys().filter_map(|step| Some((step.clone(), known.get(step)?.number))).collect();
+        let source = |step: &StepId, text: &[u8]| {
+            let digest = Digest::of(text);
+            let same = known.get(step).is_some_and(|head| head.source == Some(digest));
+            Source { digest, text: (!same).then(|| text.to_vec()), provenance: None }
+        };
+        let present = present.into_iter().map(|(step, text)| (step.clone(), source(step, text))).collect();
+        self.record_present(&known, present, by)
+    }
+
+    fn record_present(
+        &self,
+        known: &BTreeMap<StepId, Head>,
+        present: BTreeMap<StepId, Source>,
+        by: &Provenance,
+    ) -> Result<Seen, StoreError> {
+        let same =
+            |(step, source): (&StepId, &Source)| known.get(step).is_some_and(|head| head.source == Some(source.digest));
+        if known.values().all(|head| !head.live || present.contains_key(&head.step)) && present.iter().all(same) {
+            let present = present.keys().filter_map(|step| Some((step.clone(), known.get(step)?.number))).collect();
             return Ok(Seen { present, ..Seen::default() });
         }
-        // Only what is new crosses to the writer.
-        let fresh: HashMap<Digest, Vec<u8>> = texts
-            .iter()
-            .filter_map(|(step, text)| {
-                digests.get(*step).filter(|digest| !same(step, digest)).map(|digest| (*digest, text.to_vec()))
-            })
-            .collect();
-        let provenance = provenance.clone();
-        self.submit(Durability::Full, move |write| write.run(&digests, &fresh, &provenance)).wait()
+        let by = by.clone();
+        self.submit(Durability::Full, move |write| write.run(&present, &by)).wait()
     }
+}
+
+/// The text of a step as it stands on disk. The text itself only where it may be new.
+struct Source {
+    digest: Digest,
+    text: Option<Vec<u8>>,
+    provenance: Option<Provenance>,
 }
 
 impl Reader {
@@ -273,13 +315,8 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Records a whole run. `fresh` has the texts that may be new.
-    fn run(
-        &self,
-        present: &BTreeMap<StepId, Digest>,
-        fresh: &HashMap<Digest, Vec<u8>>,
-        provenance: &Provenance,
-    ) -> Result<Seen, StoreError> {
+    /// Records a whole run.
+    fn run(&self, present: &BTreeMap<StepId, Source>, by: &Provenance) -> Result<Seen, StoreError> {
         let mut seen = Seen::default();
         let known = heads(self.sql)?;
         let renames = renames(present, &known);
@@ -293,29 +330,29 @@ impl Write<'_> {
         }
         for (from, to) in renames {
             if let Some(head) = known.get(&from) {
-                self.rename(head.line, &from, &to, provenance)?;
+                self.rename(head.line, &from, &to, by)?;
                 seen.renamed.push((from, to));
             }
         }
         for head in heads(self.sql)?.into_values().filter(|head| head.live) {
             if !present.contains_key(&head.step) {
-                self.version(&head.step, None, provenance)?;
+                self.version(&head.step, None, by)?;
                 seen.removed.insert(head.step);
             }
         }
         let known = heads(self.sql)?;
-        for (step, digest) in present {
+        for (step, source) in present {
             let number = match known.get(step) {
-                Some(head) if head.source == Some(*digest) => head.number,
+                Some(head) if head.source == Some(source.digest) => head.number,
                 _ => {
-                    let blob = match fresh.get(digest) {
-                        Some(text) => self.blob(digest, text)?,
-                        None => blob::blob_id(self.sql, digest)?.ok_or_else(|| StoreError::Refused {
+                    let blob = match &source.text {
+                        Some(text) => self.blob(&source.digest, text)?,
+                        None => blob::blob_id(self.sql, &source.digest)?.ok_or_else(|| StoreError::Refused {
                             why: format!("{step} was changed by another process; look again"),
                         })?,
                     };
                     seen.changed.insert(step.clone());
-                    self.version_of_blob(step, Some(blob), provenance)?
+                    self.version_of_blob(step, Some(blob), source.provenance.as_ref().unwrap_or(by))?
                 }
             };
             seen.present.insert(step.clone(), number);
@@ -330,10 +367,10 @@ impl Write<'_> {
 /// had that place moved on too, and so forth, or the row is none. Where a step was put in between, nothing is
 /// gone: there a row of at least two that ends at a new id counts, since one alone is more likely a copy kept
 /// before an edit.
-fn renames(present: &BTreeMap<StepId, Digest>, known: &BTreeMap<StepId, Head>) -> Vec<(StepId, StepId)> {
+fn renames(present: &BTreeMap<StepId, Source>, known: &BTreeMap<StepId, Head>) -> Vec<(StepId, StepId)> {
     // Ids whose text is not what their line had: where a line may have gone to.
     let mut homes: HashMap<Digest, Vec<&StepId>> = HashMap::new();
-    for (step, digest) in present.iter().rev() {
+    for (step, Source { digest, .. }) in present.iter().rev() {
         if known.get(step).is_none_or(|head| head.live && head.source != Some(*digest)) {
             homes.entry(*digest).or_default().push(step);
         }
@@ -357,13 +394,14 @@ fn renames(present: &BTreeMap<StepId, Digest>, known: &BTreeMap<StepId, Head>) -
     let taken: BTreeSet<StepId> = found.iter().map(|(_, to)| to.clone()).collect();
     let displaced: HashMap<Digest, &Head> = known
         .values()
-        .filter(|head| head.live && present.get(&head.step).is_some_and(|digest| Some(*digest) != head.source))
+        .filter(|head| head.live && present.get(&head.step).is_some_and(|source| Some(source.digest) != head.source))
         .filter_map(|head| Some((head.source?, head)))
         .collect();
     for end in present.keys().filter(|step| !known.contains_key(*step) && !taken.contains(*step)) {
         let mut row = Vec::new();
         let mut to = end;
-        while let Some(head) = present.get(to).and_then(|digest| displaced.get(digest)).filter(|head| head.step != *to)
+        while let Some(head) =
+            present.get(to).and_then(|source| displaced.get(&source.digest)).filter(|head| head.step != *to)
             && !taken.contains(&head.step)
             && moved.insert(head.step.clone())
         {
@@ -432,7 +470,8 @@ fn heads(sql: &Connection) -> Result<BTreeMap<StepId, Head>, StoreError> {
     Ok(found)
 }
 
-fn read_versions(
+/// Versions of one step, by a condition on `version`.
+pub(crate) fn read_versions(
     sql: &Connection,
     step: &StepId,
     which: &str,

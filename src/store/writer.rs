@@ -13,7 +13,8 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use zstd::bulk::Compressor;
 
-use super::{StoreError, fault};
+use super::StoreError;
+use crate::run::Faults;
 
 /// How much a power cut may take back of what a receipt called done. The death of the process takes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +105,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread on an open connection.
-    pub(crate) fn start(sql: Connection) -> Result<Self, StoreError> {
+    pub(crate) fn start(sql: Connection, faults: Faults) -> Result<Self, StoreError> {
         let packer = Compressor::new(PACKING_LEVEL)
             .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })?;
         let progress = Arc::new(Progress::default());
@@ -114,7 +115,7 @@ impl Writer {
             .name("store".to_owned())
             .spawn(move || {
                 let _ended = Ended(&seen);
-                work_off(&sql, &RefCell::new(packer), &queue, &seen);
+                Desk { sql, packer: RefCell::new(packer), faults, level: None }.work_off(&queue, &seen);
             })
             .map_err(|error| StoreError::io(std::path::Path::new("the store's thread"), &error))?;
         Ok(Self { jobs, progress, thread: Some(thread) })
@@ -170,82 +171,95 @@ const PACKING_LEVEL: i32 = 3;
 /// Most pieces of work in one transaction, so that the first does not wait long for the last.
 const MOST_TOGETHER: usize = 256;
 
-fn work_off(sql: &Connection, packer: &RefCell<Compressor<'static>>, queue: &Receiver<Job>, progress: &Progress) {
-    let mut waiting = VecDeque::new();
-    let mut ending = false;
-    let mut level = None;
-    while !ending {
-        match queue.recv() {
-            Ok(Job::Write(durability, work)) => waiting.push_back((durability, work)),
-            Ok(Job::End) | Err(_) => ending = true,
-        }
-        while waiting.len() < MOST_TOGETHER {
-            match queue.try_recv() {
+/// What the thread works with.
+struct Desk {
+    sql: Connection,
+    packer: RefCell<Compressor<'static>>,
+    faults: Faults,
+    /// The level of `synchronous` that is set.
+    level: Option<Durability>,
+}
+
+impl Desk {
+    fn work_off(mut self, queue: &Receiver<Job>, progress: &Progress) {
+        let mut waiting = VecDeque::new();
+        let mut ending = false;
+        while !ending {
+            match queue.recv() {
                 Ok(Job::Write(durability, work)) => waiting.push_back((durability, work)),
-                Ok(Job::End) => ending = true,
-                Err(_) => break,
+                Ok(Job::End) | Err(_) => ending = true,
             }
-        }
-        let number = waiting.len() as u64;
-        let Some(durability) = waiting.iter().map(|(durability, _)| *durability).max() else { continue };
-        let mut told = Vec::with_capacity(waiting.len());
-        let lost = together(sql, packer, durability, &mut level, waiting.drain(..), &mut told).err();
-        for (failed, tell) in told {
-            // What failed by itself keeps its own reason.
-            tell(if failed { None } else { lost.clone() });
-        }
-        progress.change(|counts| counts.settled += number);
-    }
-    // Leaves one file behind where nobody else has the store open.
-    let _ = sql.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)");
-}
-
-/// Does several pieces of work in one transaction. The error is for those that did not fail by themselves.
-fn together(
-    sql: &Connection,
-    packer: &RefCell<Compressor<'static>>,
-    durability: Durability,
-    level: &mut Option<Durability>,
-    pieces: impl Iterator<Item = (Durability, Work)>,
-    told: &mut Vec<(bool, Told)>,
-) -> Result<(), StoreError> {
-    let begun = begin(sql, durability, level);
-    let write = Write { sql, packer };
-    for (_, work) in pieces {
-        // A full disk rolls everything back at once; what comes after it has no transaction to be in.
-        let ready = match &begun {
-            Ok(()) if sql.is_autocommit() => Err(StoreError::Full),
-            Ok(()) => sql.execute_batch("SAVEPOINT piece").map_err(StoreError::from),
-            Err(error) => Err(error.clone()),
-        };
-        let (failed, tell) = work(ready.map(|()| &write));
-        if !sql.is_autocommit() {
-            if failed {
-                let _ = sql.execute_batch("ROLLBACK TO piece");
+            while waiting.len() < MOST_TOGETHER {
+                match queue.try_recv() {
+                    Ok(Job::Write(durability, work)) => waiting.push_back((durability, work)),
+                    Ok(Job::End) => ending = true,
+                    Err(_) => break,
+                }
             }
-            let _ = sql.execute_batch("RELEASE piece");
+            let number = waiting.len() as u64;
+            let Some(durability) = waiting.iter().map(|(durability, _)| *durability).max() else { continue };
+            let mut told = Vec::with_capacity(waiting.len());
+            let lost = self.together(durability, waiting.drain(..), &mut told).err();
+            for (failed, tell) in told {
+                // What failed by itself keeps its own reason.
+                tell(if failed { None } else { lost.clone() });
+            }
+            progress.change(|counts| counts.settled += number);
         }
-        told.push((failed, tell));
-        fault::point("inside a transaction");
+        // Leaves one file behind where nobody else has the store open.
+        let _ = self.sql.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)");
     }
-    begun?;
-    if sql.is_autocommit() {
-        return Err(StoreError::Full);
-    }
-    fault::point("before a commit");
-    if let Err(error) = sql.execute_batch("COMMIT") {
-        let _ = sql.execute_batch("ROLLBACK");
-        return Err(error.into());
-    }
-    fault::point("after a commit");
-    Ok(())
-}
 
-fn begin(sql: &Connection, durability: Durability, level: &mut Option<Durability>) -> Result<(), StoreError> {
-    if *level != Some(durability) {
-        sql.pragma_update(None, "synchronous", if durability == Durability::Full { "FULL" } else { "NORMAL" })?;
-        *level = Some(durability);
+    /// Does several pieces of work in one transaction. The error is for those that did not fail by themselves.
+    fn together(
+        &mut self,
+        durability: Durability,
+        pieces: impl Iterator<Item = (Durability, Work)>,
+        told: &mut Vec<(bool, Told)>,
+    ) -> Result<(), StoreError> {
+        let begun = self.begin(durability);
+        let mut planted = Ok(());
+        let write = Write { sql: &self.sql, packer: &self.packer };
+        for (_, work) in pieces {
+            // A full disk rolls everything back at once; what comes after it has no transaction to be in.
+            let ready = match &begun {
+                Ok(()) if self.sql.is_autocommit() => Err(StoreError::Full),
+                Ok(()) => self.sql.execute_batch("SAVEPOINT piece").map_err(StoreError::from),
+                Err(error) => Err(error.clone()),
+            };
+            let (failed, tell) = work(ready.map(|()| &write));
+            if !self.sql.is_autocommit() {
+                if failed {
+                    let _ = self.sql.execute_batch("ROLLBACK TO piece");
+                }
+                let _ = self.sql.execute_batch("RELEASE piece");
+            }
+            told.push((failed, tell));
+            planted = planted.and(self.fault("store-write"));
+        }
+        begun?;
+        if self.sql.is_autocommit() {
+            return Err(StoreError::Full);
+        }
+        let committed = planted.and(self.fault("store-commit")).and_then(|()| Ok(self.sql.execute_batch("COMMIT")?));
+        if committed.is_err() {
+            let _ = self.sql.execute_batch("ROLLBACK");
+        }
+        // What is committed is committed: here a test can only make the process die.
+        committed.inspect(|()| drop(self.fault("store-committed")))
     }
-    fault::point("before a transaction");
-    Ok(sql.execute_batch("BEGIN IMMEDIATE")?)
+
+    fn begin(&mut self, durability: Durability) -> Result<(), StoreError> {
+        if self.level != Some(durability) {
+            let level = if durability == Durability::Full { "FULL" } else { "NORMAL" };
+            self.sql.pragma_update(None, "synchronous", level)?;
+            self.level = Some(durability);
+        }
+        self.fault("store-begin")?;
+        Ok(self.sql.execute_batch("BEGIN IMMEDIATE")?)
+    }
+
+    fn fault(&self, point: &'static str) -> Result<(), StoreError> {
+        self.faults.at(point).map_err(|error| StoreError::io(std::path::Path::new(".reweave/store.db"), &error))
+    }
 }
