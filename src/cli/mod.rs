@@ -19,6 +19,7 @@ mod report;
 mod session;
 mod shapes;
 
+mod analyze;
 mod apply;
 mod completions;
 mod delete;
@@ -72,6 +73,7 @@ subcommands! {
     Status => status,
     State => state,
     Show => show,
+    Analyze => analyze,
     Invalidate => invalidate,
     New => new,
     Rename => rename,

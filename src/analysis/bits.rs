@@ -1,0 +1,85 @@
+//! A growing set of small numbers, joined and met word by word.
+
+/// A set of `u32`, one bit each. Two sets compare equal only if built alike: use [`BitSet::contains`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct BitSet {
+    words: Vec<u64>,
+}
+
+impl BitSet {
+    pub fn contains(&self, bit: u32) -> bool {
+        self.words.get((bit / 64) as usize).is_some_and(|word| word & (1 << (bit % 64)) != 0)
+    }
+
+    pub fn insert(&mut self, bit: u32) {
+        let at = (bit / 64) as usize;
+        if at >= self.words.len() {
+            self.words.resize(at + 1, 0);
+        }
+        if let Some(word) = self.words.get_mut(at) {
+            *word |= 1 << (bit % 64);
+        }
+    }
+
+    pub fn remove(&mut self, bit: u32) {
+        if let Some(word) = self.words.get_mut((bit / 64) as usize) {
+            *word &= !(1 << (bit % 64));
+        }
+    }
+
+    /// Keeps what is in both.
+    pub fn meet(&mut self, other: &Self) {
+        self.words.truncate(other.words.len());
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+    }
+
+    /// Takes in what is in the other.
+    pub fn join(&mut self, other: &Self) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0u32..).zip(&self.words).flat_map(|(at, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    at * 64 + bit
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_meet_and_join() {
+        let mut a = BitSet::default();
+        let mut b = BitSet::default();
+        for bit in [1, 64, 200] {
+            a.insert(bit);
+        }
+        for bit in [64, 3] {
+            b.insert(bit);
+        }
+        let mut both = a.clone();
+        both.meet(&b);
+        assert_eq!(both.iter().collect::<Vec<_>>(), [64]);
+        b.join(&a);
+        assert_eq!(b.iter().collect::<Vec<_>>(), [1, 3, 64, 200]);
+        b.remove(64);
+        b.remove(9999);
+        assert!(!b.contains(64) && b.contains(200));
+    }
+}

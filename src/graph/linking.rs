@@ -1,0 +1,234 @@
+//! A step linked with the functions of steps before it: what it does by running them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::analysis::effects::{CallSite, Callee, Function, FunctionId, Root};
+use crate::analysis::{Certainty, StepNames};
+use crate::step::Name;
+
+use super::inference::{Inference, Place};
+
+/// Functions that a value may hold: the step that made each, and which of its functions.
+pub(super) type Reach = BTreeSet<(Place, FunctionId)>;
+
+/// Following functions from step to step ends after so many, and the step counts as one that may do
+/// anything. No real run came near it.
+const LIMIT: usize = 50_000;
+
+/// A step being linked.
+pub(super) struct Linked<'i> {
+    inference: &'i Inference,
+    place: Place,
+    names: &'i StepNames,
+    /// Names that functions of other steps read while this one runs.
+    pub late: BTreeMap<Name, ()>,
+    /// For each of those, the steps whose functions read it.
+    pub carriers: BTreeMap<Name, BTreeSet<Place>>,
+    pub writes: BTreeMap<Name, Certainty>,
+    /// Whether something that it runs may do anything.
+    pub opaque: bool,
+    entered: BTreeSet<(Place, FunctionId)>,
+    steps: usize,
+}
+
+impl<'i> Linked<'i> {
+    pub fn new(inference: &'i Inference, place: Place, names: &'i StepNames) -> Self {
+        Self {
+            inference,
+            place,
+            names,
+            late: BTreeMap::new(),
+            carriers: BTreeMap::new(),
+            writes: names.writes.clone(),
+            opaque: false,
+            entered: BTreeSet::new(),
+            steps: 0,
+        }
+    }
+
+    pub fn link(&mut self) {
+        let names = self.names;
+        for (name, used) in &names.uses {
+            let reach = self.reach(name, self.place);
+            for function in reach {
+                self.run(function, &used.bound_before);
+            }
+        }
+        for call in &names.calls {
+            self.call(call, Certainty::Certain, &mut Vec::new());
+        }
+    }
+
+    /// Functions that a name may hold just before a place.
+    fn reach(&self, name: &str, place: Place) -> Reach {
+        let mut reach = Reach::new();
+        for from in self.inference.reaching(name, place) {
+            if let Some(held) = self.inference.resolved(from).and_then(|resolved| resolved.reach.get(name)) {
+                reach.extend(held.iter().copied());
+            }
+        }
+        reach
+    }
+
+    /// Functions that the names which the step writes may hold at its end.
+    pub fn reach_of_writes(&self, writes: &BTreeMap<Name, Certainty>) -> BTreeMap<Name, Reach> {
+        let mut all = BTreeMap::new();
+        for name in writes.keys() {
+            let mut reach = Reach::new();
+            if let Some(value) = self.names.values.get(name) {
+                reach.extend(value.functions.iter().map(|function| (self.place, *function)));
+                for held in &value.names {
+                    reach.extend(self.reach(held, self.place));
+                }
+            }
+            // Changed in place, it holds what it held.
+            if self.names.reads.contains_key(name) || !self.names.writes.contains_key(name) {
+                reach.extend(self.reach(name, self.place));
+            }
+            if !reach.is_empty() {
+                all.insert(Arc::clone(name), reach);
+            }
+        }
+        all
+    }
+
+    fn function(&self, (place, function): (Place, FunctionId)) -> Option<&'i Function> {
+        self.inference.names(place)?.functions.get(function as usize)
+    }
+
+    /// A function may be run, with arguments that are not known.
+    fn run(&mut self, id: (Place, FunctionId), bound: &BTreeSet<Name>) {
+        self.steps += 1;
+        if self.steps > LIMIT {
+            self.opaque = true;
+            return;
+        }
+        if !self.entered.insert(id) {
+            return;
+        }
+        let Some(function) = self.function(id) else { return };
+        self.opaque |= function.opaque.is_some();
+        for name in &function.reads {
+            if bound.contains(name) {
+                continue;
+            }
+            self.late.insert(Arc::clone(name), ());
+            self.carriers.entry(Arc::clone(name)).or_default().insert(id.0);
+            for held in self.reach(name, self.place) {
+                self.run(held, bound);
+            }
+        }
+        for name in function.writes.keys() {
+            self.write(name, Certainty::Possible);
+        }
+        for method in function.methods.values() {
+            self.run((id.0, *method), bound);
+        }
+    }
+
+    fn write(&mut self, name: &Name, how: Certainty) {
+        let entry = self.writes.entry(Arc::clone(name)).or_insert(how);
+        *entry = (*entry).min(how);
+    }
+
+    /// A call whose callee is known by name: its arguments tell what it changes.
+    fn call(&mut self, call: &CallSite, how: Certainty, stack: &mut Vec<(Place, FunctionId)>) {
+        self.steps += 1;
+        if self.steps > LIMIT {
+            self.opaque = true;
+            return;
+        }
+        let how = how.and(call.certainty);
+        let (name, method) = match &call.callee {
+            Callee::Name(name) => (name, None),
+            Callee::Method(Root::Name(name), method) => (name, Some(method)),
+            Callee::Method(Root::Parameter(_), _) => return,
+        };
+        let reach = self.reach(name, self.place);
+        let how = if reach.len() == 1 { how } else { Certainty::Possible };
+        for id in reach {
+            let Some(function) = self.function(id) else { continue };
+            match method {
+                None if function.is_class => {
+                    if let Some(init) = function.methods.get("__init__") {
+                        self.enter((id.0, *init), &with_receiver(call, None), how, stack);
+                    }
+                }
+                None => self.enter(id, call, how, stack),
+                Some(method) => {
+                    if let Some(method) = function.methods.get(method) {
+                        let receiver = Some(Root::Name(Arc::clone(name)));
+                        self.enter((id.0, *method), &with_receiver(call, receiver), how, stack);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a function with known arguments.
+    fn enter(
+        &mut self,
+        id: (Place, FunctionId),
+        call: &CallSite,
+        how: Certainty,
+        stack: &mut Vec<(Place, FunctionId)>,
+    ) {
+        if stack.contains(&id) || stack.len() > 32 {
+            return;
+        }
+        let Some(function) = self.function(id) else { return };
+        let how = if function.suspended { Certainty::Possible } else { how };
+        for (name, certainty) in &function.writes {
+            self.write(name, how.and(*certainty));
+        }
+        for (parameter, certainty) in &function.changes {
+            if let Some(Root::Name(name)) = argument(call, function, *parameter) {
+                self.write(&name, how.and(*certainty));
+            }
+        }
+        stack.push(id);
+        for inner in &function.calls {
+            let inner = within(inner, call, function);
+            // Names of the function's own step are looked up in the run, like any.
+            self.call(&inner, how, stack);
+        }
+        stack.pop();
+    }
+}
+
+/// What a parameter gets from a call.
+fn argument(call: &CallSite, function: &Function, parameter: usize) -> Option<Root> {
+    let name = function.parameters.get(parameter)?;
+    if let Some(root) = call.keywords.get(name) {
+        return Some(root.clone());
+    }
+    if parameter < function.positional { call.arguments.get(parameter).cloned().flatten() } else { None }
+}
+
+fn with_receiver(call: &CallSite, receiver: Option<Root>) -> CallSite {
+    let mut call = call.clone();
+    call.arguments.insert(0, receiver);
+    call
+}
+
+/// A call made in a function, in terms of the arguments that the function was given.
+fn within(inner: &CallSite, outer: &CallSite, function: &Function) -> CallSite {
+    let map = |root: &Root| match root {
+        Root::Name(name) => Some(Root::Name(Arc::clone(name))),
+        Root::Parameter(parameter) => argument(outer, function, *parameter),
+    };
+    let callee = match &inner.callee {
+        Callee::Method(root, method) => match map(root) {
+            Some(root) => Callee::Method(root, method.clone()),
+            None => inner.callee.clone(),
+        },
+        Callee::Name(_) => inner.callee.clone(),
+    };
+    CallSite {
+        callee,
+        arguments: inner.arguments.iter().map(|root| root.as_ref().and_then(map)).collect(),
+        keywords: inner.keywords.iter().filter_map(|(keyword, root)| Some((keyword.clone(), map(root)?))).collect(),
+        certainty: inner.certainty,
+    }
+}
