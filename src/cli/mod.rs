@@ -23,6 +23,7 @@ mod analyze;
 mod apply;
 mod completions;
 mod delete;
+pub mod demo;
 mod import;
 mod invalidate;
 mod man;
@@ -68,6 +69,7 @@ macro_rules! subcommands {
 
 subcommands! {
     Open => open,
+    Demo => demo,
     Run => run,
     Replay => replay,
     Status => status,

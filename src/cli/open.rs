@@ -15,7 +15,7 @@ pub type TerminalFace = fn(Handle, Receiver<Event>) -> Result<ExitCode, CliError
 pub struct Args {
     /// The run's directory; a notebook or a recorded run is imported beside itself first
     #[arg(default_value = ".", value_name = "DIR|FILE")]
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 /// Opens the workbench.
