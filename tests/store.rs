@@ -33,7 +33,8 @@ fn execution(step: &str, version: u32, reads: &[&str], writes: &[(&str, &str)]) 
         execution.observation.reads.insert((*name).into(), Some(digest(name)));
     }
     for (name, value) in writes {
-        let written = Written { digest: digest(value), members: vec![(*name).into()], uncarryable: None };
+        let written =
+            Written { digest: digest(value), members: vec![(*name).into()], refs: Vec::new(), uncarryable: None };
         execution.observation.writes.insert((*name).into(), Some(written));
     }
     execution

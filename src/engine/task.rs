@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::vault::Vault;
 pub use crate::step::OnError;
 use crate::step::{Chunk, Execution, Kind, Reason, StepId, VersionNumber};
 
@@ -27,6 +28,8 @@ pub struct Settings {
     /// Names of steps' files that are not run but may be imported, and other paths that are the
     /// workbench's own: never counted as files that a step used.
     pub ignore: Vec<PathBuf>,
+    /// Where values and file contents are kept between runs.
+    pub vault: Arc<dyn Vault>,
 }
 
 /// A step as it stands on disk, with what is remembered of it.

@@ -182,15 +182,32 @@ pub struct StackLine {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observation {
+    /// Digest of the step's text.
+    pub source: Option<Digest>,
     /// Digest of the code by its syntax tree, so that comments cost nothing.
     pub code: Option<Digest>,
+    /// The interpreter that ran it, and the packages that it had imported, as `name version`.
+    pub interpreter: Option<String>,
     /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
     /// component, or `None` where the name was absent.
     pub reads: BTreeMap<Name, Option<Digest>>,
     /// Present when the code could look at the namespace as a whole: the names that were there.
     pub saw_names: Option<Vec<Name>>,
+    /// For hidden state that was looked at as a whole, by the start of its names (`@env:`): a digest of all
+    /// that was there.
+    pub saw_prefixes: BTreeMap<String, Digest>,
     /// Names bound, changed or (with `None`) deleted.
     pub writes: BTreeMap<Name, Option<Written>>,
+    /// Those of `writes` that the step neither used nor bound: they changed only because another name left
+    /// their component, or came to own a definition. With the digest that they had before.
+    pub incidental: BTreeMap<Name, Option<Digest>>,
+    /// Those of `writes` that were bound to another object, not only changed in place.
+    pub rebound: Vec<Name>,
+    /// Names bound anew without being used whose old value shared something with other names: with the
+    /// digest of that component.
+    pub left: BTreeMap<Name, Digest>,
+    /// Of a failed step whose changes were undone: the names that it would have made or changed.
+    pub undone: Vec<Name>,
     /// Files looked at, with what was there. Paths are relative to the run where they are inside.
     pub files_read: BTreeMap<String, FileContent>,
     /// Files changed: what was there before, and what after.
@@ -208,6 +225,9 @@ pub struct Written {
     pub digest: Digest,
     /// The names of the component, itself included, sorted.
     pub members: Vec<Name>,
+    /// Definitions that its values refer to by name: whoever has the name has the use of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refs: Vec<Name>,
     /// Why it can't be carried into another process, if so.
     pub uncarryable: Option<String>,
 }

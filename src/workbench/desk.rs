@@ -354,7 +354,12 @@ impl Desk {
             }
             JobKind::State { at, names } => {
                 let at = at.clone().or_else(|| self.last_step()).ok_or_else(|| self.empty())?;
-                Work::State { tasks, at, names: names.clone() }
+                Work::State {
+                    tasks,
+                    goal: self.goal(&Wanted::Steps(std::collections::BTreeSet::new()), false, None),
+                    at,
+                    names: names.clone(),
+                }
             }
         };
         self.room()?.hand_over(work);

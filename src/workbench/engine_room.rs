@@ -16,7 +16,7 @@ pub(super) enum Work {
     /// Say what an update would do.
     Plan { tasks: Vec<Task>, goal: Goal },
     /// Tell the variables after a step.
-    State { tasks: Vec<Task>, at: StepId, names: Vec<String> },
+    State { goal: Goal, tasks: Vec<Task>, at: StepId, names: Vec<String> },
 }
 
 /// What the thread tells. Each piece of work ends with one of `Updated`, `Planned` and `State`, then `View`.
@@ -125,7 +125,7 @@ fn perform(engine: &mut Engine, work: Work, tell: &mut impl FnMut(News)) {
             tell(News::Updated(done));
         }
         Work::Plan { tasks, goal } => tell(News::Planned(Ok(engine.plan(&tasks, &goal)))),
-        Work::State { tasks, at, names } => tell(News::State(engine.state(&tasks, &at, &names))),
+        Work::State { tasks, goal, at, names } => tell(News::State(engine.state(&tasks, &goal, &at, &names))),
     }
 }
 

@@ -450,7 +450,10 @@ mod tests {
                 .iter()
                 .map(|(name, value)| {
                     let digest = Digest::of(value);
-                    (Name::from(*name), Some(Written { digest, members: vec![Name::from(*name)], uncarryable: None }))
+                    (
+                        Name::from(*name),
+                        Some(Written { digest, members: vec![Name::from(*name)], refs: Vec::new(), uncarryable: None }),
+                    )
                 })
                 .collect(),
             ..Observation::default()

@@ -1,13 +1,14 @@
 //! Opening a run.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use super::book::Book;
 use super::desk::{Desk, Input, OPENER};
 use super::{Event, Failure, Handle, Level};
-use crate::engine::{OnError, Settings};
+use crate::engine::{MemoryVault, OnError, Settings};
 use crate::run::{CONFIG_FILE, PATCHES, RunDir, RunError, STORE_DIR};
 
 /// How a run is opened.
@@ -66,6 +67,7 @@ fn settings(dir: &RunDir, options: &Options) -> Settings {
         output_limit: 64 << 20,
         checkpoint_memory: None,
         ignore: own,
+        vault: Arc::new(MemoryVault::default()),
     }
 }
 

@@ -1,0 +1,307 @@
+//! The run's files as steps see them: what stands where, and putting it as it was at a place in the order.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::state::State;
+use super::vault::Vault;
+use crate::step::{Digest, FileContent};
+
+/// A file larger than this is not kept; a step that uses it is known by the file's size and time.
+const KEPT: u64 = 256 << 20;
+const NOTE: &str = "files";
+
+/// What is remembered of a path that some step changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Tracked {
+    /// What was there before any step touched it.
+    origin: FileContent,
+    /// What the engine last left there.
+    left: FileContent,
+}
+
+/// The run's directory, as far as steps' files go.
+#[derive(Debug)]
+pub(super) struct Disk {
+    root: PathBuf,
+    vault: Arc<dyn Vault>,
+    tracked: BTreeMap<String, Tracked>,
+    /// Digest by path, as long as size and time stay.
+    hashed: BTreeMap<PathBuf, (u64, i128, Digest)>,
+}
+
+impl Disk {
+    pub(super) fn open(root: &Path, vault: Arc<dyn Vault>) -> Self {
+        let tracked = vault.note(NOTE).and_then(|note| serde_json::from_slice(&note).ok()).unwrap_or_default();
+        Self { root: root.to_owned(), vault, tracked, hashed: BTreeMap::new() }
+    }
+
+    fn save(&self) {
+        if let Ok(note) = serde_json::to_vec(&self.tracked) {
+            self.vault.put_note(NOTE, &note);
+        }
+    }
+
+    fn full(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// What is at `path` on disk now.
+    pub(super) fn now(&mut self, path: &str) -> FileContent {
+        let full = self.full(path);
+        let Ok(meta) = fs::symlink_metadata(&full) else { return FileContent::Absent };
+        if meta.is_symlink() {
+            let target = fs::read_link(&full).map(|t| t.to_string_lossy().into_owned()).unwrap_or_default();
+            return FileContent::Link { target };
+        }
+        if meta.is_dir() {
+            return FileContent::Present;
+        }
+        let time = modified(&meta);
+        if !meta.is_file() || meta.len() > KEPT {
+            return FileContent::External { mark: format!("{} {time}", meta.len()) };
+        }
+        if let Some((size, at, digest)) = self.hashed.get(&full)
+            && *size == meta.len()
+            && *at == time
+        {
+            return FileContent::File { digest: *digest };
+        }
+        match hash(&full) {
+            Some(digest) => {
+                self.hashed.insert(full, (meta.len(), time, digest));
+                FileContent::File { digest }
+            }
+            None => FileContent::External { mark: "unreadable".into() },
+        }
+    }
+
+    /// What a step at the place of `state` finds at `path`.
+    pub(super) fn at(&mut self, state: &State, path: &str) -> FileContent {
+        if let Some(content) = state.files.get(path) {
+            return content.clone();
+        }
+        match self.tracked.get(path).cloned() {
+            // A step that is later, or gone, changed it: before, there was this.
+            Some(tracked) => {
+                let now = self.now(path);
+                if now == tracked.left { tracked.origin } else { now }
+            }
+            None => self.now(path),
+        }
+    }
+
+    /// What a step at the place of `state` finds when it lists the directory `path`.
+    pub(super) fn listing_at(&mut self, state: &State, path: &str) -> FileContent {
+        let full = self.full(path);
+        let mut entries: BTreeMap<String, ()> = BTreeMap::new();
+        let Ok(read) = fs::read_dir(&full) else { return FileContent::Absent };
+        for entry in read.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != ".reweave" && name != "__pycache__" {
+                entries.insert(name, ());
+            }
+        }
+        let inside = |tracked: &str| -> Option<String> {
+            let full_tracked = self.root.join(tracked);
+            (full_tracked.parent() == Some(&*normal(&full)))
+                .then(|| full_tracked.file_name().map(|n| n.to_string_lossy().into_owned()))
+                .flatten()
+        };
+        let known: Vec<(String, String)> = self
+            .tracked
+            .keys()
+            .chain(state.files.keys())
+            .filter_map(|path| inside(path).map(|name| (path.clone(), name)))
+            .collect();
+        for (path, name) in known {
+            if self.at(state, &path) == FileContent::Absent {
+                entries.remove(&name);
+            } else {
+                entries.insert(name, ());
+            }
+        }
+        let parts: Vec<&[u8]> = entries.keys().map(String::as_bytes).collect();
+        FileContent::Directory { listing: Digest::of_parts(parts) }
+    }
+
+    /// Keeps what stands at `path` now, so that it can be brought back.
+    pub(super) fn keep(&mut self, path: &str) -> FileContent {
+        let content = self.now(path);
+        if let FileContent::File { digest } = &content
+            && self.vault.blob(digest).is_none()
+            && let Ok(bytes) = fs::read(self.full(path))
+        {
+            self.vault.put_blob(&bytes);
+        }
+        content
+    }
+
+    /// Keeps a copy that the worker made of what stood at a path before a step changed it.
+    pub(super) fn keep_copy(&mut self, copy: Option<&str>) -> FileContent {
+        match copy {
+            None => FileContent::Absent,
+            Some("directory") => FileContent::Present,
+            Some(copy) if copy.starts_with('/') => {
+                let read = fs::read(copy);
+                // The copy has served.
+                let _ = fs::remove_file(copy);
+                match read {
+                    Ok(bytes) => FileContent::File { digest: self.vault.put_blob(&bytes) },
+                    Err(error) => FileContent::External { mark: error.to_string() },
+                }
+            }
+            Some(word) => FileContent::External { mark: word.to_owned() },
+        }
+    }
+
+    /// Remembers that a step changed `path`: what was there before any step did, and what is there now.
+    pub(super) fn changed(&mut self, path: &str, before: &FileContent, after: &FileContent) {
+        self.tracked
+            .entry(path.to_owned())
+            .and_modify(|tracked| tracked.left = after.clone())
+            .or_insert_with(|| Tracked { origin: before.clone(), left: after.clone() });
+        self.save();
+    }
+
+    /// Paths that a person or another program changed since the engine left them, with what is there now.
+    pub(super) fn edited_outside(&mut self) -> BTreeMap<String, FileContent> {
+        let known: Vec<(String, FileContent)> =
+            self.tracked.iter().map(|(path, tracked)| (path.clone(), tracked.left.clone())).collect();
+        known
+            .into_iter()
+            .filter_map(|(path, left)| {
+                let now = self.now(&path);
+                (now != left).then_some((path, now))
+            })
+            .collect()
+    }
+
+    /// The files that steps changed, as the engine left them.
+    pub(super) fn left(&self) -> BTreeMap<String, FileContent> {
+        self.tracked.iter().map(|(path, tracked)| (path.clone(), tracked.left.clone())).collect()
+    }
+
+    /// Puts every file that steps changed as it was at the place of `state`. Returns what could not be put.
+    pub(super) fn restore(&mut self, state: &State) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut wanted: BTreeMap<String, FileContent> =
+            self.tracked.iter().map(|(path, tracked)| (path.clone(), tracked.origin.clone())).collect();
+        wanted.extend(state.files.iter().map(|(path, content)| (path.clone(), content.clone())));
+        let mut dirty = false;
+        // What must go goes first, the inner before the outer; then what must come, the outer first.
+        for (path, content) in wanted.iter().rev() {
+            if *content == FileContent::Absent && self.now(path) != FileContent::Absent {
+                dirty = true;
+                if let Err(problem) = self.remove(path) {
+                    problems.push(problem);
+                }
+            }
+        }
+        for (path, content) in &wanted {
+            if *content != FileContent::Absent && self.now(path) != *content {
+                dirty = true;
+                if let Err(problem) = self.write(path, content) {
+                    problems.push(problem);
+                }
+            }
+        }
+        if dirty {
+            for (path, content) in wanted {
+                if let Some(tracked) = self.tracked.get_mut(&path) {
+                    tracked.left = content;
+                }
+            }
+            self.save();
+        }
+        problems
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), String> {
+        let full = self.full(path);
+        self.hashed.remove(&full);
+        let done = if full.is_dir() && !full.is_symlink() { fs::remove_dir(&full) } else { fs::remove_file(&full) };
+        done.map_err(|error| format!("{path} could not be taken away: {error}"))
+    }
+
+    fn write(&mut self, path: &str, content: &FileContent) -> Result<(), String> {
+        let full = self.full(path);
+        self.hashed.remove(&full);
+        if let Some(parent) = full.parent() {
+            fs::create_dir_all(parent).map_err(|error| format!("{path} could not be put back: {error}"))?;
+        }
+        match content {
+            FileContent::File { digest } => {
+                let bytes = self
+                    .vault
+                    .blob(digest)
+                    .ok_or_else(|| format!("{path} could not be put back: its content was not kept"))?;
+                write_whole(&full, &bytes).map_err(|error| format!("{path} could not be put back: {error}"))
+            }
+            FileContent::Present | FileContent::Directory { .. } => {
+                fs::create_dir_all(&full).map_err(|error| format!("{path} could not be made: {error}"))
+            }
+            FileContent::Link { target } => {
+                // What stands there now is another link, or nothing.
+                let _ = fs::remove_file(&full);
+                link(target, &full).map_err(|error| format!("{path} could not be linked: {error}"))
+            }
+            FileContent::External { .. } | FileContent::Absent => Ok(()),
+        }
+    }
+}
+
+/// Writes beside the file and renames, so that no reader sees half of it. Not synced: the content is kept
+/// in the vault as well.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".reweave-{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    fs::write(&beside, bytes)?;
+    if let Ok(meta) = fs::metadata(path) {
+        // The mode is kept where there is a file; a failure leaves the default.
+        let _ = fs::set_permissions(&beside, meta.permissions());
+    }
+    fs::rename(&beside, path)
+}
+
+#[cfg(unix)]
+fn link(target: &str, at: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, at)
+}
+
+#[cfg(not(unix))]
+fn link(_target: &str, _at: &Path) -> std::io::Result<()> {
+    Err(std::io::Error::other("links are not put back on this system"))
+}
+
+fn normal(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, std::path::Component::CurDir)).collect()
+}
+
+fn modified(meta: &fs::Metadata) -> i128 {
+    meta.modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+        .and_then(|since| i128::try_from(since.as_nanos()).ok())
+        .unwrap_or_default()
+}
+
+fn hash(path: &Path) -> Option<Digest> {
+    let mut file = fs::File::open(path).ok()?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Some(Digest::from_bytes(*hasher.finalize().as_bytes())),
+            Ok(count) => hasher.update(buffer.get(..count)?),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return None,
+        };
+    }
+}

@@ -1,0 +1,278 @@
+//! One execution of one step in a process, and the record that is made of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::disk::Disk;
+use super::line::Node;
+use super::output::Capture;
+use super::process::{Cut, Ending};
+use super::protocol::{Ask, ComponentReply, Observed, RunReply};
+use super::state::State;
+use super::task::{EngineError, Report, Settings, StopHandle, Task};
+use super::vault::Vault;
+use crate::step::{
+    Digest, Display, Effect, Execution, FileContent, FileWrite, Kind, Millis, Observation, Outcome, Reason, StepError,
+    Written,
+};
+
+/// What an execution came to.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) execution: Arc<Execution>,
+    /// Whether the process still stands, with the state that the record says.
+    pub(super) alive: bool,
+}
+
+/// What running a step needs besides the process.
+pub(super) struct Bench<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) disk: &'a mut Disk,
+    pub(super) vault: &'a dyn Vault,
+    pub(super) stop: &'a StopHandle,
+    pub(super) interpreter: &'a str,
+}
+
+pub(super) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// The file of a step, as Python names it.
+pub(super) fn file_of(settings: &Settings, task: &Task) -> String {
+    let ending = if task.kind == Kind::Shell { "sh" } else { "py" };
+    settings.dir.join(format!("{}.{ending}", task.id)).to_string_lossy().into_owned()
+}
+
+/// Executes `task` in `node`, which holds the state before it.
+pub(super) fn execute(
+    bench: &mut Bench<'_>,
+    node: &mut Node,
+    task: &Task,
+    why: Vec<Reason>,
+    report: &mut dyn FnMut(Report),
+) -> Result<Done, EngineError> {
+    let file = file_of(bench.settings, task);
+    let started = now();
+    let source = task.source.as_bytes();
+    let shell;
+    let text: &[u8] = if task.kind == Kind::Shell {
+        shell = format!("get_ipython().run_cell_magic('sh', '', {})\n", python_string(&task.source));
+        shell.as_bytes()
+    } else {
+        source
+    };
+    node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true }, text, &[])?;
+    let mut capture = Capture::new(bench.settings.output_limit);
+    let timeout = task.timeout.or(bench.settings.timeout);
+    let ending = node.process.attend(timeout, bench.stop, &mut |stream, bytes| {
+        if let Some(chunk) = capture.take(stream, bytes) {
+            report(Report::Printed { step: task.id.clone(), chunk });
+        }
+    });
+    let mut execution = Execution {
+        step: task.id.clone(),
+        version: task.version,
+        started,
+        duration_us: 0,
+        why,
+        outcome: Outcome::Done,
+        output: capture.finish(),
+        displays: Vec::new(),
+        error: None,
+        observation: Observation {
+            source: Some(Digest::of(source)),
+            interpreter: Some(bench.interpreter.to_owned()),
+            ..Observation::default()
+        },
+        effects: Vec::new(),
+    };
+    let (json, data, cut) = match ending {
+        Ending::Answered { json, data, cut } => (json, data, cut),
+        Ending::Died { cut } => {
+            execution.duration_us = elapsed(started);
+            fail_from_outside(&mut execution, cut);
+            return Ok(Done { execution: Arc::new(execution), alive: false });
+        }
+    };
+    let reply: RunReply = match serde_json::from_slice(&json) {
+        Ok(reply) => reply,
+        Err(error) => {
+            execution.duration_us = elapsed(started);
+            execution.outcome = Outcome::Failed;
+            execution.error = Some(StepError {
+                type_name: "BrokenAnswer".into(),
+                message: format!("the step's process answered with something that is no answer: {error}"),
+                ..StepError::default()
+            });
+            return Ok(Done { execution: Arc::new(execution), alive: false });
+        }
+    };
+    keep_values(bench.vault, &reply.observation, &data);
+    execution.duration_us = reply.us;
+    execution.displays =
+        reply.displays.into_iter().map(|d| Display { repr: d.repr, mime: d.mime, last: d.last }).collect();
+    let mut alive = true;
+    if let Some(error) = reply.error {
+        execution.outcome = Outcome::Failed;
+        execution.error = Some(error);
+    }
+    if let Some(cut) = cut
+        && (reply.interrupted || execution.error.is_some())
+    {
+        fail_from_outside(&mut execution, Some(cut));
+        alive = false;
+    }
+    record(bench, &node.state, reply.code, reply.observation, &mut execution);
+    if execution.outcome == Outcome::Done {
+        missing_products(bench.disk, task, &mut execution);
+    }
+    if alive {
+        node.state.apply(&execution.observation);
+    }
+    Ok(Done { execution: Arc::new(execution), alive })
+}
+
+/// A Python literal of a text.
+fn python_string(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+fn elapsed(started: Millis) -> u64 {
+    u64::try_from(now() - started).unwrap_or_default().saturating_mul(1000)
+}
+
+/// A step whose process ended, or that was cut off.
+fn fail_from_outside(execution: &mut Execution, cut: Option<Cut>) {
+    let (type_name, message) = match cut {
+        Some(Cut::Stopped) => {
+            execution.outcome = Outcome::Interrupted;
+            ("Stopped", "stopped by a person".to_owned())
+        }
+        Some(Cut::Timeout(limit)) => {
+            execution.outcome = Outcome::Failed;
+            let seconds = limit.as_secs_f64();
+            (
+                "TimeLimit",
+                format!(
+                    "took longer than its limit of {seconds} s; raise it with `timeout` in its header or in reweave.toml"
+                ),
+            )
+        }
+        None => {
+            execution.outcome = Outcome::Failed;
+            ("ProcessDied", "the step's process ended before the step did".to_owned())
+        }
+    };
+    execution.error = Some(StepError { type_name: type_name.into(), message, ..StepError::default() });
+}
+
+/// Keeps the pickled components that came with a reply.
+fn keep_values(vault: &dyn Vault, observed: &Observed, data: &[u8]) {
+    let mut at = 0_usize;
+    for value in &observed.values {
+        let end = at.saturating_add(value.size);
+        if let Some(bytes) = data.get(at..end) {
+            vault.put_value(&value.digest, bytes);
+        }
+        at = end;
+    }
+}
+
+pub(super) fn written(reply: ComponentReply) -> Written {
+    Written { digest: reply.digest, members: reply.members, refs: reply.refs, uncarryable: reply.uncarryable }
+}
+
+/// Makes the record of what the worker saw. `before` is the state in which the step began.
+fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observed, execution: &mut Execution) {
+    let disk = &mut *bench.disk;
+    let seen = &mut execution.observation;
+    seen.code = Some(code);
+    seen.reads = observed.reads;
+    seen.saw_names = observed.saw_names;
+    seen.saw_prefixes = observed
+        .saw_prefixes
+        .into_iter()
+        .map(|prefix| {
+            let d = before.prefix_digest(&prefix);
+            (prefix, d)
+        })
+        .collect();
+    seen.writes = observed.writes.into_iter().map(|(name, w)| (name, w.map(written))).collect();
+    seen.incidental = observed.incidental;
+    seen.rebound = observed.rebound;
+    seen.left = observed.left;
+    seen.nondeterministic = observed.clock;
+    seen.doubts = observed.doubts;
+    if !observed.packages.is_empty() {
+        let interpreter = seen.interpreter.take().unwrap_or_default();
+        seen.interpreter = Some(format!("{interpreter}; {}", observed.packages.join(", ")));
+    }
+    let mut befores: BTreeMap<String, FileContent> = BTreeMap::new();
+    for (path, copy) in &observed.files_written {
+        befores.insert(path.clone(), disk.keep_copy(copy.as_deref()));
+    }
+    for (path, how) in observed.files_read {
+        let content = match befores.get(&path) {
+            Some(content) => content.clone(),
+            None if how == "list" => disk.listing_at(before, &path),
+            None => match before.files.get(&path) {
+                Some(content) if inside(&path) => content.clone(),
+                _ => disk.now(&path),
+            },
+        };
+        seen.files_read.insert(path, content);
+    }
+    for (path, was) in befores {
+        let after = if inside(&path) { disk.keep(&path) } else { disk.now(&path) };
+        if after != was {
+            if inside(&path) {
+                disk.changed(&path, &was, &after);
+            }
+            seen.files_written.insert(path, FileWrite { before: was, after });
+        } else if before.files.contains_key(&path) {
+            seen.files_written.insert(path, FileWrite { before: was, after });
+        }
+    }
+    execution.effects = observed.effects.into_iter().filter_map(|(kind, words)| effect(&kind, words)).collect();
+    execution.effects.extend(observed.left_behind.into_iter().map(|what| Effect::Left { what }));
+}
+
+/// Whether a recorded path is inside the run.
+fn inside(path: &str) -> bool {
+    !path.starts_with('/')
+}
+
+fn effect(kind: &str, words: Vec<String>) -> Option<Effect> {
+    let first = words.first().cloned().unwrap_or_default();
+    Some(match kind {
+        "read" => Effect::Read { path: first },
+        "write" => Effect::Write { path: first },
+        "delete" => Effect::Delete { path: first },
+        "process" => Effect::Process { command: words },
+        "connect" => Effect::Connect { address: first },
+        "resolve" => Effect::Resolve { host: first },
+        "load" => Effect::Load { path: first },
+        _ => return None,
+    })
+}
+
+/// A step that says what it produces has failed when that is not there.
+fn missing_products(disk: &mut Disk, task: &Task, execution: &mut Execution) {
+    let missing: Vec<&str> =
+        task.produces.iter().map(String::as_str).filter(|path| disk.now(path) == FileContent::Absent).collect();
+    if !missing.is_empty() {
+        execution.outcome = Outcome::Failed;
+        execution.error = Some(StepError {
+            type_name: "MissingProduct".into(),
+            message: format!("it says that it produces {}, and that is not there after it", missing.join(", ")),
+            ..StepError::default()
+        });
+    }
+}
+
+/// A duration in microseconds as the engine counts.
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,155 @@
+//! A process with the state that it holds, and whether that is a state of the line at hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::process::Process;
+use super::state::{Slot, State};
+use super::vault::Vault;
+use crate::step::{Digest, Execution, Millis, Name, StepId, Written};
+
+/// Tells one execution from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key(StepId, Millis, u64);
+
+impl Key {
+    pub(super) fn of(execution: &Execution) -> Self {
+        Self(execution.step.clone(), execution.started, execution.duration_us)
+    }
+}
+
+/// A process that waits, or the one in which steps run.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) process: Process,
+    /// What it holds.
+    pub(super) state: State,
+    /// The executions that its state comes from, in order: made in it or brought over.
+    pub(super) line: Vec<Key>,
+    /// Those of them whose code ran in it: they may have left more than a state tells.
+    pub(super) ran: Vec<Key>,
+}
+
+impl Node {
+    pub(super) fn new(process: Process) -> Self {
+        Self { process, state: State::default(), line: Vec::new(), ran: Vec::new() }
+    }
+
+    /// Whether nothing ran in it that is not part of `line`, in the same order.
+    pub(super) fn is_clean(&self, line: &[Key]) -> bool {
+        let mut rest = line.iter();
+        self.ran.iter().all(|key| rest.any(|other| other == key))
+    }
+
+    /// How many of `line`'s first executions make its state, if exactly such.
+    pub(super) fn prefix(&self, line: &[Key]) -> Option<usize> {
+        line.starts_with(&self.line).then_some(self.line.len())
+    }
+}
+
+/// What must be brought over and taken away to make one state of another.
+#[derive(Debug, Default)]
+pub(super) struct Delta {
+    pub(super) delete: Vec<Name>,
+    /// Components in an order in which each finds the definitions that it refers to.
+    pub(super) load: Vec<Arc<Written>>,
+}
+
+impl Delta {
+    /// From what a process holds to `target`; `Err` names what can't be brought over.
+    pub(super) fn between(held: &State, target: &State, vault: &dyn Vault) -> Result<Self, Vec<Name>> {
+        let mut loads: BTreeMap<Digest, Arc<Written>> = BTreeMap::new();
+        let mut early: BTreeMap<Digest, Arc<Written>> = BTreeMap::new();
+        let mut bad = Vec::new();
+        let mut moved: BTreeSet<&Name> = BTreeSet::new();
+        for (name, slot) in &target.names {
+            match slot {
+                Slot::Known(written) => {
+                    if held.names.get(name) != Some(slot) {
+                        loads.insert(written.digest, Arc::clone(written));
+                        moved.insert(name);
+                    }
+                }
+                Slot::Unknown(Some(from)) => match held.names.get(name) {
+                    Some(Slot::Known(now)) if now.digest == from.digest => {}
+                    _ => {
+                        early.insert(from.digest, Arc::clone(from));
+                    }
+                },
+                Slot::Unknown(None) => bad.push(Arc::clone(name)),
+            }
+        }
+        // A value that holds a definition by its name holds the old object until it is brought over as well.
+        loop {
+            let more: Vec<(&Name, &Arc<Written>)> = target
+                .names
+                .iter()
+                .filter_map(|(name, slot)| match slot {
+                    Slot::Known(written)
+                        if !loads.contains_key(&written.digest) && written.refs.iter().any(|r| moved.contains(r)) =>
+                    {
+                        Some((name, written))
+                    }
+                    _ => None,
+                })
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            for (name, written) in more {
+                loads.insert(written.digest, Arc::clone(written));
+                moved.insert(name);
+            }
+        }
+        for written in loads.values().chain(early.values()) {
+            if written.uncarryable.is_some() || !vault.has_value(&written.digest) {
+                bad.extend(written.members.iter().cloned());
+            }
+        }
+        if early.values().any(|written| !written.refs.is_empty()) {
+            bad.extend(early.values().flat_map(|written| written.members.iter().cloned()));
+        }
+        if !bad.is_empty() {
+            bad.sort();
+            bad.dedup();
+            return Err(bad);
+        }
+        let delete: Vec<Name> = held.names.keys().filter(|name| !target.names.contains_key(*name)).cloned().collect();
+        let mut load: Vec<Arc<Written>> = early.into_values().collect();
+        load.extend(in_order_of_reference(loads));
+        Ok(Self { delete, load })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.delete.is_empty() && self.load.is_empty()
+    }
+}
+
+/// Each component after those that hold the definitions that it refers to. There are no circles: definitions
+/// that refer to one another are one component.
+fn in_order_of_reference(loads: BTreeMap<Digest, Arc<Written>>) -> Vec<Arc<Written>> {
+    let mut by_name: BTreeMap<Name, Digest> = BTreeMap::new();
+    for (digest, written) in &loads {
+        for member in &written.members {
+            by_name.insert(Arc::clone(member), *digest);
+        }
+    }
+    let mut ordered = Vec::new();
+    let mut done: BTreeSet<Digest> = BTreeSet::new();
+    for start in loads.keys() {
+        let mut stack = vec![(*start, false)];
+        while let Some((digest, ready)) = stack.pop() {
+            let Some(written) = loads.get(&digest) else { continue };
+            if ready {
+                if done.insert(digest) {
+                    ordered.push(Arc::clone(written));
+                }
+            } else if !done.contains(&digest) && stack.len() < 1_000_000 {
+                stack.push((digest, true));
+                let needed = written.refs.iter().filter_map(|name| by_name.get(name));
+                stack.extend(needed.filter(|d| **d != digest && !done.contains(*d)).map(|d| (*d, false)));
+            }
+        }
+    }
+    ordered
+}

@@ -1,0 +1,409 @@
+//! One worker process: starting the root, forking, talking, and taking its output as it comes.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::de::DeserializeOwned;
+
+use super::protocol::{Ask, DATA_LIMIT, ForkReply, JSON_LIMIT, RootReply};
+use super::task::{EngineError, Settings, StopHandle};
+use crate::step::Stream;
+
+/// The modules of the worker, which import one another by name.
+const MODULES: [(&str, &str); 12] = [
+    ("codec", include_str!("worker/codec.py")),
+    ("errors", include_str!("worker/errors.py")),
+    ("files", include_str!("worker/files.py")),
+    ("hidden", include_str!("worker/hidden.py")),
+    ("magics", include_str!("worker/magics.py")),
+    ("names", include_str!("worker/names.py")),
+    ("shown", include_str!("worker/shown.py")),
+    ("space", include_str!("worker/space.py")),
+    ("uses", include_str!("worker/uses.py")),
+    ("walk", include_str!("worker/walk.py")),
+    ("wire", include_str!("worker/wire.py")),
+    ("worker", include_str!("worker/worker.py")),
+];
+const BOOTSTRAP: &str = include_str!("worker/bootstrap.py");
+
+/// How long a worker that is not running a step may take to answer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A process that holds a state of the run.
+#[derive(Debug)]
+pub(super) struct Process {
+    socket: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    pub(super) pid: i32,
+    /// The root is a child of this process; the others are children of one another.
+    child: Option<Child>,
+    /// The root holds the pipe whose end kills the whole group when this process dies.
+    _lifeline: Option<OwnedFd>,
+}
+
+/// Why a running step was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Asked for.
+    Stopped,
+    /// It took too long.
+    Timeout(Duration),
+}
+
+/// What a step's end looks like from outside.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The worker answered.
+    Answered { json: Vec<u8>, data: Vec<u8>, cut: Option<Cut> },
+    /// The process died, or had to be killed.
+    Died { cut: Option<Cut> },
+}
+
+fn lost(what: &str, error: &dyn std::fmt::Display) -> EngineError {
+    EngineError { what: format!("{what}: {error}"), hint: None }
+}
+
+impl Process {
+    /// Starts the interpreter and makes it the root of the run.
+    pub(super) fn start(settings: &Settings, spool: &Path) -> Result<(Self, RootReply), EngineError> {
+        let (ours, theirs) = pair()?;
+        let (out, out_write) = pipe()?;
+        let (err, err_write) = pipe()?;
+        let (life, life_write) = pipe()?;
+        let python = &settings.python;
+        let mut command = Command::new(python);
+        command
+            .args(["-s", "-c", BOOTSTRAP])
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(out_write))
+            .stderr(Stdio::from(err_write))
+            .env("PYTHONHASHSEED", settings.seed.to_string())
+            .env("PYTHONIOENCODING", "utf-8:surrogateescape")
+            .env("PYTHONUNBUFFERED", "")
+            .env_remove("PYTHONSTARTUP")
+            .env_remove("PYTHONINSPECT")
+            .current_dir(&settings.dir);
+        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"] {
+            if std::env::var_os(variable).is_none() {
+                command.env(variable, "1");
+            }
+        }
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let child = command.spawn().map_err(|error| EngineError {
+            what: format!("the interpreter {} can't be started: {error}", python.display()),
+            hint: Some("install python3 (3.9 or later), or name one with --python or `python` in reweave.toml".into()),
+        })?;
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let mut root =
+            Self { socket: ours, stdout: out, stderr: err, pid, child: Some(child), _lifeline: Some(life_write) };
+        let reply = root.introduce(settings, spool, &life);
+        match reply {
+            Ok(reply) => Ok((root, reply)),
+            Err(error) => {
+                let said = root.said();
+                let hint = said.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+                Err(EngineError {
+                    what: format!("{} did not start as an interpreter: {}", python.display(), error.what),
+                    hint: hint.or(error.hint),
+                })
+            }
+        }
+    }
+
+    /// Sends the worker's own code and makes it the root.
+    fn introduce(&mut self, settings: &Settings, spool: &Path, life: &OwnedFd) -> Result<RootReply, EngineError> {
+        let modules: std::collections::BTreeMap<&str, &str> = MODULES.into_iter().collect();
+        let sources = serde_json::to_vec(&modules).map_err(|e| lost("the worker's code", &e))?;
+        let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
+        self.write_all(&length)?;
+        self.write_all(&sources)?;
+        let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let ask = Ask::SetUp {
+            dir: &settings.dir.to_string_lossy(),
+            spool: &spool.to_string_lossy(),
+            seed: settings.seed,
+            ignored: &ignored,
+        };
+        self.ask(&ask, &[], &[life.as_fd()])?;
+        self.answer()
+    }
+
+    /// What came on the standard streams without a step running: the interpreter's own complaints.
+    fn said(&self) -> String {
+        let mut text = Vec::new();
+        for fd in [&self.stdout, &self.stderr] {
+            let mut buffer = [0; 8192];
+            while let Ok(count @ 1..) = rustix::io::read(fd, &mut buffer) {
+                text.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                if text.len() > 64 << 10 {
+                    break;
+                }
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Leaves a copy of the process as it is now: a checkpoint, or the start of another line.
+    pub(super) fn fork(&mut self) -> Result<Self, EngineError> {
+        let (ours, theirs) = pair()?;
+        let (out, out_write) = pipe()?;
+        let (err, err_write) = pipe()?;
+        self.ask(&Ask::Fork, &[], &[theirs.as_fd(), out_write.as_fd(), err_write.as_fd()])?;
+        let reply: ForkReply = self.answer()?;
+        Ok(Self { socket: ours, stdout: out, stderr: err, pid: reply.pid, child: None, _lifeline: None })
+    }
+
+    /// Asks without waiting for the answer.
+    pub(super) fn ask(&mut self, ask: &Ask<'_>, data: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
+        let json = serde_json::to_vec(ask).map_err(|e| lost("a message to the worker", &e))?;
+        let mut head = u32::try_from(json.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+        head.extend_from_slice(&(data.len() as u64).to_le_bytes());
+        self.send_with(&head, fds)?;
+        self.write_all(&json)?;
+        self.write_all(data)
+    }
+
+    fn send_with(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
+        if fds.is_empty() {
+            return self.write_all(bytes);
+        }
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(fds));
+        let sent = rustix::net::sendmsg(&self.socket, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
+            .map_err(|e| lost("the worker is gone", &e))?;
+        self.write_all(bytes.get(sent..).unwrap_or_default())
+    }
+
+    fn write_all(&self, mut bytes: &[u8]) -> Result<(), EngineError> {
+        while !bytes.is_empty() {
+            match rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+                Err(Errno::AGAIN) => {
+                    wait(&mut [PollFd::new(&self.socket, PollFlags::OUT)], PATIENCE);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(lost("the worker is gone", &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer of a worker that runs no step.
+    pub(super) fn answer<T: DeserializeOwned>(&mut self) -> Result<T, EngineError> {
+        self.answer_with_data().map(|(reply, _)| reply)
+    }
+
+    fn answer_with_data<T: DeserializeOwned>(&mut self) -> Result<(T, Vec<u8>), EngineError> {
+        let mut incoming = Incoming::default();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match incoming.read(&self.socket) {
+                Ok(true) => {
+                    let (json, data) = incoming.take();
+                    let reply = serde_json::from_slice(&json).map_err(|e| lost("the worker's answer is broken", &e))?;
+                    return Ok((reply, data));
+                }
+                Ok(false) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(lost("the worker does not answer", &"it was given two minutes"));
+                    }
+                    wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], left);
+                }
+                Err(error) => return Err(lost("the worker is gone", &error)),
+            }
+        }
+    }
+
+    /// Waits for a running step, taking its output as it comes, until it answers or dies; cuts it off when
+    /// asked or when its time is up: interrupt, then terminate, then kill.
+    pub(super) fn attend(
+        &mut self,
+        timeout: Option<Duration>,
+        stop: &StopHandle,
+        print: &mut dyn FnMut(Stream, &[u8]),
+    ) -> Ending {
+        let start = Instant::now();
+        let mut incoming = Incoming::default();
+        let mut cut: Option<(Cut, Instant)> = None;
+        let mut signals =
+            [(Duration::ZERO, Signal::INT), (Duration::from_secs(2), Signal::TERM)].into_iter().peekable();
+        let mut killed = false;
+        loop {
+            let mut polled = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::new(&self.stdout, PollFlags::IN),
+                PollFd::new(&self.stderr, PollFlags::IN),
+            ];
+            wait(&mut polled, Duration::from_millis(20));
+            drain(&self.stdout, Stream::Stdout, print);
+            drain(&self.stderr, Stream::Stderr, print);
+            match incoming.read(&self.socket) {
+                Ok(true) => {
+                    drain(&self.stdout, Stream::Stdout, print);
+                    drain(&self.stderr, Stream::Stderr, print);
+                    let (json, data) = incoming.take();
+                    return Ending::Answered { json, data, cut: cut.map(|(cut, _)| cut) };
+                }
+                Ok(false) => {}
+                Err(_) => {
+                    drain(&self.stdout, Stream::Stdout, print);
+                    drain(&self.stderr, Stream::Stderr, print);
+                    return Ending::Died { cut: cut.map(|(cut, _)| cut) };
+                }
+            }
+            if cut.is_none() {
+                if stop.is_stopped() {
+                    cut = Some((Cut::Stopped, Instant::now()));
+                } else if let Some(limit) = timeout
+                    && start.elapsed() >= limit
+                {
+                    cut = Some((Cut::Timeout(limit), Instant::now()));
+                }
+            }
+            if let Some((reason, since)) = cut {
+                while let Some(&(after, signal)) = signals.peek()
+                    && since.elapsed() >= after
+                {
+                    self.signal(signal);
+                    signals.next();
+                }
+                if !killed && since.elapsed() >= Duration::from_secs(3) {
+                    self.signal(Signal::KILL);
+                    killed = true;
+                }
+                if killed && since.elapsed() >= Duration::from_secs(6) {
+                    return Ending::Died { cut: Some(reason) };
+                }
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            // A process that is gone needs no signal.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Memory that this process holds for itself alone, in bytes.
+    pub(super) fn private_memory(&self) -> u64 {
+        let Ok(text) = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid)) else { return 0 };
+        text.lines()
+            .filter(|line| line.starts_with("Private_"))
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+            .sum::<u64>()
+            * 1024
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A worker that waits ends when its socket closes; one that runs a step must be told.
+        self.signal(Signal::KILL);
+        if let Some(mut child) = self.child.take() {
+            // The root leads the group of all workers and of what steps started in it.
+            if let Some(group) = Pid::from_raw(self.pid) {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A message that is coming in, piece by piece.
+#[derive(Debug, Default)]
+struct Incoming {
+    bytes: Vec<u8>,
+}
+
+impl Incoming {
+    const HEAD: usize = 12;
+
+    fn sizes(&self) -> Option<(usize, usize)> {
+        let json = u32::from_le_bytes(self.bytes.get(..4)?.try_into().ok()?);
+        let data = u64::from_le_bytes(self.bytes.get(4..Self::HEAD)?.try_into().ok()?);
+        Some((json as usize, usize::try_from(data).unwrap_or(usize::MAX)))
+    }
+
+    /// Reads what is there; true when the message is whole.
+    fn read(&mut self, socket: &OwnedFd) -> io::Result<bool> {
+        loop {
+            let wanted = match self.sizes() {
+                None => Self::HEAD,
+                Some((json, data)) => {
+                    if json > JSON_LIMIT as usize || data as u64 > DATA_LIMIT {
+                        return Err(io::Error::other("it sends more than it may"));
+                    }
+                    Self::HEAD + json + data
+                }
+            };
+            let have = self.bytes.len();
+            if have >= Self::HEAD && have == wanted {
+                return Ok(true);
+            }
+            let more = (wanted - have).min(1 << 20);
+            self.bytes.resize(have + more, 0);
+            let got = rustix::io::read(socket, self.bytes.get_mut(have..).unwrap_or_default());
+            self.bytes.truncate(have + got.unwrap_or_default());
+            match got {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                Ok(_) => {}
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn take(mut self) -> (Vec<u8>, Vec<u8>) {
+        let (json, _) = self.sizes().unwrap_or_default();
+        let data = self.bytes.split_off((Self::HEAD + json).min(self.bytes.len()));
+        (self.bytes.split_off(Self::HEAD.min(self.bytes.len())), data)
+    }
+}
+
+/// Passes on all that is in a pipe now.
+fn drain(fd: &OwnedFd, stream: Stream, print: &mut dyn FnMut(Stream, &[u8])) {
+    let mut buffer = [0; 65536];
+    // A bound, so that a step that prints without end can't keep the engine here.
+    for _ in 0..64 {
+        match rustix::io::read(fd, &mut buffer) {
+            Ok(count @ 1..) => print(stream, buffer.get(..count).unwrap_or_default()),
+            _ => return,
+        }
+    }
+}
+
+fn wait(fds: &mut [PollFd<'_>], time: Duration) {
+    let time = rustix::event::Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    // An interrupted wait is looked into like one that ended.
+    let _ = rustix::event::poll(fds, Some(&time));
+}
+
+fn pair() -> Result<(OwnedFd, OwnedFd), EngineError> {
+    let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .map_err(|e| lost("no socket for a worker", &e))?;
+    rustix::io::ioctl_fionbio(&ours, true).map_err(|e| lost("no socket for a worker", &e))?;
+    Ok((ours, theirs))
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), EngineError> {
+    let (read, write) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| lost("no pipe for a worker", &e))?;
+    rustix::io::ioctl_fionbio(&read, true).map_err(|e| lost("no pipe for a worker", &e))?;
+    Ok((read, write))
+}

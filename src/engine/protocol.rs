@@ -1,0 +1,154 @@
+//! What is said between the engine and its workers (`worker/wire.py` has the frame).
+//!
+//! A worker runs hostile code: what it says is read as hostile bytes, with a bound on size, and never
+//! unpickled here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::step::{Digest, Name, StepError};
+
+/// Longest JSON that is accepted from a worker, in bytes.
+pub(super) const JSON_LIMIT: u32 = 512 << 20;
+/// Most bytes that are accepted beside it.
+pub(super) const DATA_LIMIT: u64 = 8 << 30;
+
+/// What a worker is asked.
+#[derive(Debug, Serialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub(super) enum Ask<'a> {
+    /// Become the root of a run.
+    SetUp { dir: &'a str, spool: &'a str, seed: u32, ignored: &'a [String] },
+    /// Leave a copy of the process that waits on the descriptors that come along.
+    Fork,
+    /// Execute the step whose text comes along.
+    Run { step: &'a str, file: &'a str, interruptible: bool },
+    /// Say what code the text that comes along is.
+    Compile { step: &'a str, file: &'a str },
+    /// Take names away and bring over the values that come along, one after the other.
+    Load { delete: &'a [Name], values: &'a [ValueHead<'a>] },
+    /// Tell variables.
+    State { names: &'a [String], limit: usize },
+}
+
+/// One pickled component within the bytes of a [`Ask::Load`].
+#[derive(Debug, Serialize)]
+pub(super) struct ValueHead<'a> {
+    pub members: &'a [Name],
+    pub size: usize,
+}
+
+/// The root tells what it is.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct RootReply {
+    pub version: String,
+    pub implementation: String,
+}
+
+/// A process forked.
+#[derive(Debug, Deserialize)]
+pub(super) struct ForkReply {
+    pub pid: i32,
+}
+
+/// What code a text is.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct CompileReply {
+    pub code: Digest,
+    #[serde(default)]
+    pub loads: Vec<Name>,
+    #[serde(default)]
+    pub stores: Vec<Name>,
+}
+
+/// A component as a worker tells it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ComponentReply {
+    pub digest: Digest,
+    pub members: Vec<Name>,
+    pub refs: Vec<Name>,
+    pub uncarryable: Option<String>,
+}
+
+/// A pickled component that comes along with a reply.
+#[derive(Debug, Deserialize)]
+pub(super) struct ValueReply {
+    pub digest: Digest,
+    pub size: usize,
+}
+
+/// What a step used and changed, as the worker saw it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Observed {
+    pub reads: BTreeMap<Name, Option<Digest>>,
+    pub saw_names: Option<Vec<Name>>,
+    pub saw_prefixes: Vec<String>,
+    pub writes: BTreeMap<Name, Option<ComponentReply>>,
+    pub incidental: BTreeMap<Name, Option<Digest>>,
+    pub rebound: Vec<Name>,
+    pub left: BTreeMap<Name, Digest>,
+    pub values: Vec<ValueReply>,
+    /// Path to `content`, `exists` or `list`.
+    pub files_read: BTreeMap<String, String>,
+    /// Path to a copy of what stood there, or a word for what can't be copied.
+    pub files_written: BTreeMap<String, Option<String>>,
+    pub effects: Vec<(String, Vec<String>)>,
+    pub clock: Vec<String>,
+    pub doubts: Vec<String>,
+    pub left_behind: Vec<String>,
+    pub packages: Vec<String>,
+}
+
+/// A displayed value.
+#[derive(Debug, Deserialize)]
+pub(super) struct DisplayReply {
+    pub repr: String,
+    #[serde(default)]
+    pub mime: BTreeMap<String, String>,
+    #[serde(default)]
+    pub last: bool,
+}
+
+/// A step was executed.
+#[derive(Debug, Deserialize)]
+pub(super) struct RunReply {
+    pub us: u64,
+    pub code: Digest,
+    #[serde(default)]
+    pub error: Option<StepError>,
+    #[serde(default)]
+    pub interrupted: bool,
+    #[serde(default)]
+    pub displays: Vec<DisplayReply>,
+    #[serde(default)]
+    pub observation: Observed,
+}
+
+/// Values were brought over.
+#[derive(Debug, Deserialize)]
+pub(super) struct LoadReply {
+    pub bad: Vec<Name>,
+    pub components: BTreeMap<Name, ComponentReply>,
+}
+
+/// Variables.
+#[derive(Debug, Deserialize)]
+pub(super) struct StateReply {
+    pub variables: Vec<VariableReply>,
+}
+
+/// One variable.
+#[derive(Debug, Deserialize)]
+pub(super) struct VariableReply {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    pub repr: String,
+    pub truncated: bool,
+    #[serde(default)]
+    pub digest: Option<String>,
+    #[serde(default)]
+    pub shape: Option<String>,
+}

@@ -1,0 +1,271 @@
+//! The run's state at a place in the order, by digests: what every name and every tracked file holds.
+//!
+//! Over kept steps the engine moves in this form, without touching a process. Nothing here does I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::step::{Digest, FileContent, Name, Observation, Reason, Written};
+
+/// What a name holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Slot {
+    /// A value whose component has this digest.
+    Known(Arc<Written>),
+    /// A value that is there, but whose component is known only to a process that holds it. It was last known
+    /// as part of this component, before a companion left it; `None` where not even that helps.
+    Unknown(Option<Arc<Written>>),
+}
+
+/// What stood at a place in the order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct State {
+    pub(super) names: BTreeMap<Name, Slot>,
+    /// Files that steps made or changed, by path as the record has it.
+    pub(super) files: BTreeMap<String, FileContent>,
+}
+
+/// Whether a record holds at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Verdict {
+    /// All that the step used is as it was.
+    Fresh,
+    /// Something is another.
+    Stale(Vec<Reason>),
+    /// It hangs on names that only a process can tell.
+    Unsure,
+}
+
+impl State {
+    fn digest(&self, name: &str) -> Option<Digest> {
+        match self.names.get(name) {
+            Some(Slot::Known(written)) => Some(written.digest),
+            _ => None,
+        }
+    }
+
+    /// The names of the namespace that are there, hidden state left out.
+    pub(super) fn visible_names(&self) -> impl Iterator<Item = &Name> {
+        self.names.keys().filter(|name| !name.starts_with('@'))
+    }
+
+    /// A digest of all hidden state whose names start with `prefix`.
+    pub(super) fn prefix_digest(&self, prefix: &str) -> Digest {
+        let parts: Vec<Vec<u8>> = self
+            .names
+            .range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded))
+            .take_while(|(name, _)| name.starts_with(prefix))
+            .map(|(name, slot)| {
+                let mut part = name.as_bytes().to_vec();
+                part.push(0);
+                match slot {
+                    Slot::Known(written) => part.extend_from_slice(written.digest.as_bytes()),
+                    Slot::Unknown(_) => part.push(1),
+                }
+                part
+            })
+            .collect();
+        Digest::of_parts(parts.iter().map(Vec::as_slice))
+    }
+
+    /// Whether what `seen` used of names is as it was. Files are compared by who can look at them.
+    pub(super) fn check_names(&self, seen: &Observation) -> Verdict {
+        let mut changed = Vec::new();
+        let mut ambient = Vec::new();
+        let mut unsure = false;
+        for (name, digest) in &seen.reads {
+            if matches!(self.names.get(name), Some(Slot::Unknown(_))) {
+                unsure = true;
+            } else if self.digest(name) != *digest {
+                if let Some(what) = hidden_in_words(name) {
+                    ambient.push(Reason::AmbientChanged { what });
+                } else {
+                    changed.push(Arc::clone(name));
+                }
+            }
+        }
+        if let Some(names) = &seen.saw_names
+            && !self.visible_names().eq(names.iter())
+        {
+            let now: BTreeSet<&Name> = self.visible_names().collect();
+            let then: BTreeSet<&Name> = names.iter().collect();
+            changed.extend(now.symmetric_difference(&then).take(20).map(|name| Arc::clone(name)));
+        }
+        for (prefix, digest) in &seen.saw_prefixes {
+            if self.prefix_digest(prefix) != *digest {
+                ambient.push(Reason::AmbientChanged { what: prefix_in_words(prefix) });
+            }
+        }
+        let mut reasons = Vec::new();
+        if !changed.is_empty() {
+            reasons.push(Reason::ValueChanged { names: changed });
+        }
+        ambient.dedup();
+        reasons.extend(ambient);
+        match (reasons.is_empty(), unsure) {
+            (false, _) => Verdict::Stale(reasons),
+            (true, true) => Verdict::Unsure,
+            (true, false) => Verdict::Fresh,
+        }
+    }
+
+    /// Moves over a step whose record holds: what it wrote stands, and what lost a companion by it is
+    /// worked out where that is known, and marked unknown where not.
+    pub(super) fn apply(&mut self, seen: &Observation) {
+        let bound: BTreeSet<&Name> = seen.writes.keys().filter(|name| !seen.incidental.contains_key(*name)).collect();
+        let rebound: BTreeSet<&Name> = seen.rebound.iter().collect();
+        let mut unknown: BTreeSet<Name> = BTreeSet::new();
+        // Names that shared something with a name that is bound anew without having been looked at.
+        for name in &rebound {
+            if let Some(Slot::Known(written)) = self.names.get(*name)
+                && seen.left.get(*name) != Some(&written.digest)
+                && !seen.reads.contains_key(*name)
+            {
+                unknown.extend(written.members.iter().filter(|member| !bound.contains(member)).cloned());
+            }
+        }
+        // Values that refer to a definition by its name, when another object takes the name.
+        unknown.extend(self.names.iter().filter_map(|(name, slot)| match slot {
+            Slot::Known(written) if !bound.contains(name) && written.refs.iter().any(|r| rebound.contains(r)) => {
+                Some(Arc::clone(name))
+            }
+            _ => None,
+        }));
+        for (name, before) in &seen.incidental {
+            let now = self.digest(name);
+            if self.names.contains_key(name) && now == *before {
+                if let Some(after) = seen.writes.get(name) {
+                    self.put(name, after.as_ref());
+                    unknown.remove(name);
+                }
+            } else if self.names.contains_key(name) {
+                unknown.insert(Arc::clone(name));
+            }
+        }
+        for name in unknown {
+            if let Some(slot) = self.names.get_mut(&name) {
+                let from = match slot {
+                    Slot::Known(written) if !written.refs.iter().any(|r| rebound.contains(r)) => {
+                        Some(Arc::clone(written))
+                    }
+                    Slot::Known(_) => None,
+                    Slot::Unknown(from) => from.take(),
+                };
+                *slot = Slot::Unknown(from);
+            }
+        }
+        for name in bound {
+            self.put(name, seen.writes.get(name).and_then(Option::as_ref));
+        }
+        for (path, write) in &seen.files_written {
+            self.files.insert(path.clone(), write.after.clone());
+        }
+    }
+
+    fn put(&mut self, name: &Name, written: Option<&Written>) {
+        match written {
+            Some(written) => {
+                self.names.insert(Arc::clone(name), Slot::Known(Arc::new(written.clone())));
+            }
+            None => {
+                self.names.remove(name);
+            }
+        }
+    }
+}
+
+/// Hidden state in words a person knows; `None` for a plain name.
+pub(super) fn hidden_in_words(name: &str) -> Option<String> {
+    let hidden = name.strip_prefix('@')?;
+    Some(match hidden {
+        "random" => "the random generator".into(),
+        "numpy.random" => "numpy's random generator".into(),
+        "numpy.options" => "numpy's print and error options".into(),
+        "cwd" => "the working directory".into(),
+        "sys.path" => "the module search path".into(),
+        "recursionlimit" => "the recursion limit".into(),
+        "warnings" => "the warnings filters".into(),
+        "locale" => "the locale".into(),
+        "decimal" => "the decimal context".into(),
+        "pandas.options" => "pandas' options".into(),
+        "matplotlib.rc" => "matplotlib's settings".into(),
+        other => match other.strip_prefix("env:") {
+            Some(variable) => format!("environment variable {variable}"),
+            None => format!("attribute {other}"),
+        },
+    })
+}
+
+fn prefix_in_words(prefix: &str) -> String {
+    match prefix {
+        "@env:" => "the environment".into(),
+        other => format!("module {}", other.trim_start_matches('@').trim_end_matches('.')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str, members: &[&str]) -> Written {
+        Written {
+            digest: Digest::of(text),
+            members: members.iter().map(|&m| m.into()).collect(),
+            refs: Vec::new(),
+            uncarryable: None,
+        }
+    }
+
+    fn seen(reads: &[(&str, Option<&str>)], writes: &[(&str, Option<Written>)]) -> Observation {
+        Observation {
+            reads: reads.iter().map(|&(n, d)| (n.into(), d.map(Digest::of))).collect(),
+            writes: writes.iter().map(|(n, w)| ((*n).into(), w.clone())).collect(),
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn a_record_holds_while_what_it_read_is_equal() {
+        let mut state = State::default();
+        state.apply(&seen(&[], &[("x", Some(written("1", &["x"])))]));
+        assert_eq!(state.check_names(&seen(&[("x", Some("1"))], &[])), Verdict::Fresh);
+        assert_eq!(
+            state.check_names(&seen(&[("x", Some("2"))], &[])),
+            Verdict::Stale(vec![Reason::ValueChanged { names: vec!["x".into()] }])
+        );
+        assert!(matches!(state.check_names(&seen(&[("y", Some("2"))], &[])), Verdict::Stale(_)));
+        assert_eq!(state.check_names(&seen(&[("y", None)], &[])), Verdict::Fresh);
+    }
+
+    #[test]
+    fn what_loses_a_companion_is_unknown_unless_that_was_recorded() {
+        // a and b share a list; the step binds a anew and never looked at it.
+        let shared = written("ab", &["a", "b"]);
+        let mut state = State::default();
+        state.apply(&seen(&[], &[("a", Some(shared.clone())), ("b", Some(shared.clone()))]));
+        let mut step = seen(&[], &[("a", Some(written("5", &["a"])))]);
+        step.rebound = vec!["a".into()];
+        let mut elsewhere = state.clone();
+        elsewhere.apply(&step);
+        assert!(matches!(elsewhere.names.get("b"), Some(Slot::Unknown(Some(_)))));
+        assert_eq!(elsewhere.check_names(&seen(&[("b", Some("ab"))], &[])), Verdict::Unsure);
+        step.left.insert("a".into(), shared.digest);
+        step.incidental.insert("b".into(), Some(shared.digest));
+        step.writes.insert("b".into(), Some(written("b", &["b"])));
+        state.apply(&step);
+        assert_eq!(state.check_names(&seen(&[("b", Some("b"))], &[])), Verdict::Fresh);
+    }
+
+    #[test]
+    fn a_name_that_came_or_went_is_seen_by_who_looked_at_all() {
+        let mut state = State::default();
+        state.apply(&seen(&[], &[("x", Some(written("1", &["x"])))]));
+        let mut looked = seen(&[], &[]);
+        looked.saw_names = Some(vec!["x".into()]);
+        assert_eq!(state.check_names(&looked), Verdict::Fresh);
+        state.apply(&seen(&[], &[("@env:A", Some(written("1", &["@env:A"])))]));
+        assert_eq!(state.check_names(&looked), Verdict::Fresh);
+        state.apply(&seen(&[], &[("y", Some(written("1", &["y"])))]));
+        assert!(matches!(state.check_names(&looked), Verdict::Stale(_)));
+    }
+}

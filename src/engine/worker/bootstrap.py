@@ -1,0 +1,36 @@
+# Receives the worker's modules over descriptor 0 and starts it. Kept small: it travels on the command line.
+import json, os, struct, sys, types
+sys.path[:] = [p for p in sys.path if p]
+fd = os.dup(0)
+os.set_inheritable(fd, False)
+null = os.open(os.devnull, os.O_RDONLY)
+os.dup2(null, 0)
+os.close(null)
+def exactly(n):
+    data = b""
+    while len(data) < n:
+        part = os.read(fd, n - len(data))
+        if not part:
+            os._exit(0)
+        data += part
+    return data
+package = types.ModuleType("_reweave")
+package.__path__ = []
+sys.modules["_reweave"] = package
+sources = json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("_reweave.") and name[9:] in sources:
+            import importlib.machinery
+            return importlib.machinery.ModuleSpec(name, Finder)
+    @staticmethod
+    def create_module(spec):
+        return None
+    @staticmethod
+    def exec_module(module):
+        name = module.__name__[9:]
+        exec(compile(sources[name], "<reweave %s>" % name, "exec", dont_inherit=True), module.__dict__)
+sys.meta_path.insert(0, Finder)
+from _reweave import worker
+worker.main(fd)

@@ -1,0 +1,363 @@
+"""Values to bytes and back: for comparing (digests) and for carrying into another process.
+
+Both use one pickler. It rebuilds functions on the run's own namespace, refers to definitions that stand under
+a name by that name, keeps numpy views on their base, and copies objects of classes made by steps by their
+parts, whatever `__getstate__` or `__reduce__` say, since those may lose something.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import marshal
+import pickle
+import sys
+import types
+from typing import Any, Callable
+
+_loads = pickle.loads
+_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
+_CLASS_PARTS = frozenset(
+    ("__dict__", "__weakref__", "__module__", "__qualname__", "__static_attributes__", "__firstlineno__", "_abc_impl",
+     "__abstractmethods__", "__annotate_func__", "__annotations_cache__")
+)  # fmt: skip
+_SIMPLE_METAS = {"type", "ABCMeta"}
+
+NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
+
+
+class Uncarryable(Exception):
+    """A value that has no faithful form as bytes."""
+
+
+# What pickles refer to. They are found by name in this module, which the worker registers as `_reweave.codec`.
+
+
+def _function(code: types.CodeType, name: str, qualname: str, closure: Any) -> types.FunctionType:
+    made = types.FunctionType(code, NAMESPACE, name, None, closure)
+    made.__qualname__ = qualname
+    return made
+
+
+def _function_state(made: types.FunctionType, state: Any) -> None:
+    made.__defaults__, made.__kwdefaults__, attributes, annotations, made.__doc__, made.__module__ = state
+    made.__dict__.update(attributes)
+    if annotations is not None:
+        made.__annotations__ = annotations
+
+
+def _class(meta: type, name: str, bases: tuple[type, ...], qualname: str, slots: Any) -> type:
+    body: dict[str, Any] = {"__module__": "__main__", "__qualname__": qualname}
+    if slots is not None:
+        body["__slots__"] = slots
+    return meta(name, bases, body)
+
+
+def _class_state(made: type, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        if name not in ("__slots__",):
+            type.__setattr__(made, name, value)
+    if type(made).__name__ == "ABCMeta":
+        import abc
+
+        if hasattr(abc, "update_abstractmethods"):
+            abc.update_abstractmethods(made)
+
+
+def _cell() -> types.CellType:
+    return types.CellType()
+
+
+def _cell_state(made: types.CellType, state: tuple[bool, Any]) -> None:
+    if state[0]:
+        made.cell_contents = state[1]
+
+
+def _code(data: bytes) -> types.CodeType:
+    return marshal.loads(data)
+
+
+def _module(name: str) -> types.ModuleType:
+    import importlib
+
+    return importlib.import_module(name)
+
+
+def _definition(name: str) -> Any:
+    return NAMESPACE[name]
+
+
+def _object(kind: type) -> Any:
+    return object.__new__(kind)
+
+
+def _object_like(kind: type, base: type, content: Any) -> Any:
+    if base in (list, dict, set, bytearray):
+        return base.__new__(kind)
+    return base.__new__(kind, content)
+
+
+def _object_state(made: Any, state: tuple[Any, Any, Any, Any]) -> None:
+    base, content, attributes, slots = state
+    if base is list:
+        list.extend(made, content)
+    elif base is dict:
+        for key, value in content:
+            dict.__setitem__(made, key, value)
+    elif base is set:
+        set.update(made, content)
+    elif base is bytearray:
+        bytearray.extend(made, content)
+    if attributes:
+        own = made.__dict__
+        for key, value in attributes.items():
+            own[sys.intern(key) if type(key) is str else key] = value
+    for name, value in slots:
+        object.__setattr__(made, name, value)
+
+
+def _view(base: Any, offset: int, shape: Any, strides: Any, dtype: Any, writeable: bool, kind: Any) -> Any:
+    import numpy
+
+    made = numpy.ndarray(shape, dtype, base, offset, strides)
+    if kind is not None:
+        made = made.view(kind)
+    made.flags.writeable = writeable
+    return made
+
+
+def _array(data: Any, dtype: Any, shape: Any, order: str, writeable: bool) -> Any:
+    import numpy
+
+    # A copy, so that the array owns its data as the first one did: one over a buffer can't be resized.
+    made = numpy.ndarray(shape, dtype, bytes(data), order=order).copy(order)
+    made.flags.writeable = writeable
+    return made
+
+
+class Pickler(pickle.Pickler):
+    """Pickles values of the run's namespace. `digest` leaves out where code stands in its file."""
+
+    def __init__(self, file: io.BytesIO, owner: dict[int, str], members: frozenset[str], digest: bool) -> None:
+        super().__init__(file, 5)
+        self._owner = owner
+        self._members = members
+        self._digest = digest
+        self._keep: list[Any] = []  # objects made on the way must outlive the memo, which goes by id
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is types.FunctionType:
+            if value.__globals__ is not NAMESPACE:
+                return NotImplemented
+            name = self._owner.get(id(value))
+            if name is not None and name not in self._members:
+                return _definition, (name,)
+            annotations = _annotations(value)
+            state = (
+                value.__defaults__, value.__kwdefaults__, value.__dict__, annotations, value.__doc__, value.__module__,
+            )  # fmt: skip
+            self._keep.append(state)
+            return (
+                _function, (value.__code__, value.__name__, value.__qualname__, value.__closure__), state, None, None,
+                _function_state,
+            )  # fmt: skip
+        if kind is types.CellType:
+            try:
+                content = (True, value.cell_contents)
+            except ValueError:
+                content = (False, None)
+            self._keep.append(content)
+            return _cell, (), content, None, None, _cell_state
+        if kind is types.CodeType:
+            if self._digest:
+                parts = code_parts(value)
+                self._keep.append(parts)
+                return _code, (parts,)
+            return _code, (marshal.dumps(value, 2),)
+        if kind is types.ModuleType:
+            return _module, (value.__name__,)
+        if isinstance(value, type):
+            return self._reduce_class(value)
+        module = kind.__module__
+        if module == "__main__":
+            return self._reduce_object(value, kind)
+        if module == "numpy" and kind.__name__ in ("ndarray", "memmap", "matrix"):
+            return self._reduce_array(value, kind)
+        if module.startswith("pandas.core.internals.blocks"):
+            return self._reduce_block(value)
+        if kind is property:
+            return property, (value.fget, value.fset, value.fdel, value.__doc__)
+        if kind is staticmethod or kind is classmethod:
+            return kind, (value.__func__,)
+        if kind.__name__ == "_lru_cache_wrapper":
+            raise Uncarryable("a function with a cache")  # pickle would refer to it by name and lose the cache
+        if kind in (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType):
+            raise Uncarryable(f"a {kind.__name__}")
+        if kind is types.TracebackType:
+            raise Uncarryable("a traceback")
+        if isinstance(value, io.IOBase):
+            raise Uncarryable("an open file")
+        if isinstance(value, BaseException) and value.__traceback__ is not None:
+            raise Uncarryable("an exception with its traceback")
+        if module.startswith("matplotlib."):
+            raise Uncarryable("a figure or a part of one")
+        return NotImplemented
+
+    def _reduce_class(self, value: type) -> Any:
+        if value.__module__ != "__main__":
+            return NotImplemented
+        name = self._owner.get(id(value))
+        if name is not None and name not in self._members:
+            return _definition, (name,)
+        meta = type(value)
+        if meta.__name__ not in _SIMPLE_METAS and not self._digest:
+            raise Uncarryable(f"a class made by {meta.__name__}")
+        slots = value.__dict__.get("__slots__")
+        hidden = set(_CLASS_PARTS)
+        if slots is not None:
+            hidden.update((slots,) if isinstance(slots, str) else slots)
+        state = {k: v for k, v in value.__dict__.items() if k not in hidden}
+        self._keep.append(state)
+        return (
+            _class, (meta, value.__name__, value.__bases__, value.__qualname__, slots), state, None, None, _class_state,
+        )  # fmt: skip
+
+    def _reduce_object(self, value: Any, kind: type) -> Any:
+        if isinstance(value, BaseException):
+            if value.__traceback__ is not None:
+                raise Uncarryable("an exception with its traceback")
+            return NotImplemented
+        base = next((b for b in kind.__mro__ if b.__module__ != "__main__" and b is not object), object)
+        if base.__module__ in ("typing", "abc", "collections.abc"):
+            base = object
+        slots = []
+        for cls in kind.__mro__:
+            if cls.__module__ == "__main__":
+                names = cls.__dict__.get("__slots__", ())
+                for name in (names,) if isinstance(names, str) else names:
+                    if name not in ("__dict__", "__weakref__"):
+                        if name.startswith("__") and not name.endswith("__"):
+                            name = f"_{cls.__name__.lstrip('_')}{name}"
+                        try:
+                            slots.append((name, object.__getattribute__(value, name)))
+                        except AttributeError:
+                            pass
+        attributes = getattr(value, "__dict__", None)
+        if base is object:
+            if not type(kind).__name__ in _SIMPLE_METAS and not self._digest:
+                return NotImplemented
+            state: Any = (None, None, attributes, slots)
+            self._keep.append(state)
+            return _object, (kind,), state, None, None, _object_state
+        content: Any
+        if base is list:
+            content = list(list.__iter__(value))
+        elif base is dict:
+            content = list(dict.items(value))
+        elif base is set:
+            content = list(set.__iter__(value))
+        elif base is bytearray:
+            content = bytes(value)
+        elif base in (tuple, frozenset, str, bytes, int, float):
+            content = base(value) if base is not tuple else tuple(tuple.__iter__(value))
+            state = (None, None, attributes, slots)
+            self._keep += [content, state]
+            return _object_like, (kind, base, content), state, None, None, _object_state
+        else:
+            return NotImplemented
+        state = (base, content, attributes, slots)
+        self._keep += [content, state]
+        return _object_like, (kind, base, None), state, None, None, _object_state
+
+    def _reduce_array(self, value: Any, kind: type) -> Any:
+        import numpy
+
+        flags = value.flags
+        base = value.base
+        if base is not None:
+            while type(base) is numpy.ndarray and base.base is not None:
+                base = base.base
+            if type(base) is numpy.ndarray and (base.flags.c_contiguous or base.flags.f_contiguous) and not base.dtype.hasobject:
+                start = base.__array_interface__["data"][0]
+                offset = value.__array_interface__["data"][0] - start
+                return _view, (
+                    base, offset, value.shape, value.strides, value.dtype, bool(flags.writeable),
+                    None if kind is numpy.ndarray else kind,
+                )  # fmt: skip
+            if not (base is None or isinstance(base, (bytes,))):
+                raise Uncarryable("an array over memory that is not numpy's")
+        if kind is not numpy.ndarray:
+            return NotImplemented
+        return _owned(value, flags)
+
+    def _reduce_block(self, value: Any) -> Any:
+        reduced = value.__reduce_ex__(5)
+        if not isinstance(reduced, tuple) or len(reduced) < 2:
+            return NotImplemented
+        numpy = sys.modules["numpy"]
+        parts = tuple(
+            _Owned(part) if type(part) is numpy.ndarray and not part.dtype.hasobject else part for part in reduced[1]
+        )
+        self._keep.append(parts)
+        return (reduced[0], parts, *reduced[2:])
+
+
+class _Owned:
+    """Wraps an array that is pickled by its content, whatever memory it shares."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        return _owned(self.array, self.array.flags)
+
+
+def _owned(value: Any, flags: Any) -> Any:
+    if value.dtype.hasobject or not (flags.c_contiguous or flags.f_contiguous):
+        return value.copy().__reduce_ex__(4) if not value.dtype.hasobject else value.__reduce_ex__(4)
+    order = "C" if flags.c_contiguous else "F"
+    data = pickle.PickleBuffer(value.ravel(order="K").data) if value.size else b""
+    return _array, (data, value.dtype, value.shape, order, bool(flags.writeable))
+
+
+def _annotations(value: types.FunctionType) -> Any:
+    """A function's annotations, without evaluating them where they are lazy (3.14)."""
+    if sys.version_info >= (3, 14):
+        return None
+    return value.__annotations__
+
+
+def code_parts(code: types.CodeType) -> tuple[Any, ...]:
+    """What a code object does, without where it stands: file, lines and columns."""
+    consts = tuple(code_parts(c) if isinstance(c, types.CodeType) else _constant(c) for c in code.co_consts)
+    return (
+        code.co_name, code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+        code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,
+        getattr(code, "co_exceptiontable", b""),
+    )  # fmt: skip
+
+
+def _constant(const: Any) -> Any:
+    # Equal constants of other types (1, 1.0, True) and the two zeros differ by this.
+    if isinstance(const, frozenset):
+        return ("frozenset", sorted(map(repr, const)))
+    return (type(const).__name__, repr(const))
+
+
+def dump(value: Any, owner: dict[int, str], members: frozenset[str], digest: bool) -> bytes:
+    """Pickles `value`; raises whatever the objects raise, or [`Uncarryable`]."""
+    file = io.BytesIO()
+    Pickler(file, owner, members, digest).dump(value)
+    return file.getvalue()
+
+
+def load(data: bytes) -> Any:
+    """The value that `data` holds. Only ever called on bytes that this run's own engine vouches for."""
+    return _loads(data)
+
+
+Reducer = Callable[..., Any]
+copyreg.pickle(type(copyreg), lambda module: (_module, (module.__name__,)))  # modules inside foreign objects

@@ -1,0 +1,127 @@
+"""An exception as plain data: type chain, attributes, positions, never from the printed text."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+import types
+from typing import Any
+
+_LIMIT = 20_000
+
+
+def text_of(value: Any, limit: int = _LIMIT) -> str:
+    """`str(value)`, whatever that raises."""
+    try:
+        text = str(value)
+    except BaseException as error:  # a hostile `__str__`
+        text = f"<str() raised {type(error).__name__}>"
+    if type(text) is not str:
+        text = str.__str__(text)
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def describe(error: BaseException, steps: dict[str, str], depth: int = 0) -> dict[str, Any]:
+    """The error as the engine's `StepError`. `steps` maps file names to step ids."""
+    kind = type(error)
+    found: dict[str, Any] = {
+        "type": kind.__name__,
+        "module": str(kind.__module__),
+        "bases": [f"{c.__module__}.{c.__qualname__}" for c in kind.__mro__ if c is not object],
+        "message": text_of(error),
+        "attributes": _attributes(error),
+        "notes": [text_of(note) for note in _notes(error)],
+        "stack": [],
+    }
+    frames = _frames(error.__traceback__)
+    for frame in frames:
+        found["stack"].append(_stack_line(frame, steps))
+    inner = next((f for f in reversed(frames) if f.filename in steps), None)
+    if inner is not None:
+        found["step"] = steps[inner.filename]
+        found["line"] = inner.lineno
+        columns = _columns(inner)
+        if columns is not None:
+            found["columns"] = columns
+    if isinstance(error, SyntaxError):
+        if error.filename in steps:
+            found["step"] = steps[error.filename]
+        found["line"] = error.lineno
+        if error.offset:
+            end = getattr(error, "end_offset", None) or error.offset
+            found["columns"] = [error.offset, max(end, error.offset)]
+            if getattr(error, "end_lineno", None):
+                found["end"] = [error.end_lineno, max(end, 1)]
+        found["message"] = text_of(error.msg)
+    context = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if context is not None and depth < 4:
+        found["context"] = describe(context, steps, depth + 1)
+    return found
+
+
+def _notes(error: BaseException) -> list[Any]:
+    notes = getattr(error, "__notes__", None)
+    return list(notes)[:20] if isinstance(notes, (list, tuple)) else []
+
+
+def _frames(start: types.TracebackType | None) -> list[Any]:
+    """The frames, those of the worker left out; a deep recursion keeps its two ends."""
+    try:
+        frames = traceback.extract_tb(start)
+    except Exception:
+        return []
+    frames = [f for f in frames if not f.filename.startswith("<reweave")]
+    return list(frames) if len(frames) <= 60 else [*frames[:30], *frames[-30:]]
+
+
+def _stack_line(frame: Any, steps: dict[str, str]) -> dict[str, Any]:
+    return {
+        "step": steps.get(frame.filename),
+        "file": frame.filename,
+        "line": frame.lineno or 0,
+        "function": frame.name,
+        "text": (frame.line or "")[:500],
+    }
+
+
+def _columns(frame: Any) -> list[int] | None:
+    """1-based columns in characters (the interpreter counts bytes)."""
+    start, end = getattr(frame, "colno", None), getattr(frame, "end_colno", None)
+    if start is None or end is None or frame.end_lineno != frame.lineno:
+        return None
+    return [start + 1, end + 1]
+
+
+def _attributes(error: BaseException) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in ("name", "obj", "key", "filename", "filename2", "errno", "strerror", "name_from", "path", "encoding",
+                 "object", "start", "end", "reason", "text", "lineno", "code"):  # fmt: skip
+        try:
+            value = getattr(error, name, None)
+        except BaseException:
+            continue
+        if value is None or callable(value) and name not in ("obj",):
+            continue
+        if name == "obj":
+            found["obj_type"] = type(value).__name__
+            if isinstance(value, types.ModuleType):
+                found["obj_module"] = value.__name__
+            elif isinstance(value, type):
+                found["obj_class"] = value.__name__
+            try:
+                found["obj_has"] = " ".join(sorted(n for n in dir(value) if not n.startswith("__"))[:400])
+            except BaseException:
+                pass
+        elif isinstance(value, (str, int, float, bytes)):
+            found[name] = text_of(value, 500)
+    if isinstance(error, KeyError) and len(error.args) == 1:
+        try:
+            found["key"] = repr(error.args[0])[:500]
+        except BaseException:
+            pass
+    return found
+
+
+def remember_source(filename: str, source: str) -> None:
+    """Lets tracebacks and `inspect` show this text for the file, whatever stands on disk meanwhile."""
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # type: ignore[assignment]

@@ -1,0 +1,296 @@
+"""What a step does with files and beyond its process: an audit hook, and wrappers where none is raised.
+
+The hook observes; it is no wall. It only appends to a list that is empty outside a step.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable
+
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_fsdecode, _getcwd = os.fsdecode, os.getcwd
+_open, _read, _close, _fstat = os.open, os.read, os.close, os.fstat
+
+
+def _own_prefixes() -> tuple[str, ...]:
+    """Where the interpreter and its packages live: known by their versions, not by each file."""
+    found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    found |= {path for path in sys.path if path}
+    return tuple(sorted(os.path.join(path, "") for path in found if path not in ("", "/", "/usr"))) + (
+        "/proc/", "/sys/", "/dev/", "/usr/lib/", "/usr/share/", "/lib/", "/lib64/", "/etc/",
+    )  # fmt: skip
+
+
+class Files:
+    """Notes of one process about the files that the running step looks at and changes."""
+
+    def __init__(self, directory: str, spool: str) -> None:
+        self.directory = directory
+        self.root = os.path.join(directory, "")
+        self.spool = spool  # a directory for copies of files as they were before a step changed them
+        self.active = False
+        self.ignored: frozenset[str] = frozenset()
+        self._own = _own_prefixes()
+        self._serial = 0
+        self.clear()
+        self._wrap()
+        sys.addaudithook(self._hook)
+
+    def clear(self) -> None:
+        self.reads: dict[str, str] = {}  # path -> "content", "exists" or "list"
+        self.writes: dict[str, str | None] = {}  # path -> copy of what was there before, None if nothing was
+        self.effects: list[tuple[str, Any]] = []
+        self.doubts: list[str] = []
+        self.clock: set[str] = set()
+        self.everything = False
+
+    def relative(self, path: str) -> str:
+        return path[len(self.root) :] if path.startswith(self.root) else path
+
+    def _path(self, given: Any) -> str | None:
+        if isinstance(given, int):
+            return None
+        try:
+            text = _fsdecode(given)
+        except (TypeError, ValueError):
+            return None
+        if not text.startswith("/"):
+            text = _getcwd() + "/" + text
+        path = os.path.normpath(text)
+        if "/__pycache__" in path or (path.startswith(self._own) and not path.startswith(self.root)):
+            return None
+        relative = self.relative(path)
+        if relative.split("/", 1)[0] == ".reweave" or relative in self.ignored or path.startswith(self.spool):
+            return None
+        return path
+
+    def note_read(self, given: Any, how: str) -> None:
+        path = self._path(given)
+        if path is not None and path not in self.writes and self.reads.get(path) != "content":
+            if how == "content" or path not in self.reads or (how == "list" and self.reads[path] == "exists"):
+                self.reads[path] = how
+
+    def note_write(self, given: Any, effect: str) -> None:
+        path = self._path(given)
+        if path is None:
+            return
+        self.effects.append((effect, path))
+        if path not in self.writes:
+            self.writes[path] = self._copy(path)
+
+    def note_tree(self, given: Any, effect: str) -> None:
+        """A whole tree is renamed or removed: every file in it is."""
+        path = self._path(given)
+        if path is None:
+            return
+        if os.path.isdir(path) and not os.path.islink(path):
+            for parent, _, names in os.walk(path):
+                for name in names:
+                    self.note_write(os.path.join(parent, name), effect)
+        self.note_write(path, effect)
+
+    def note_everything(self) -> None:
+        """Another program may read and change any file of the run: all are read, and kept as they are."""
+        if self.everything:
+            return
+        self.everything = True
+        count = 0
+        for parent, folders, names in os.walk(self.directory):
+            folders[:] = [f for f in folders if f not in (".reweave", "__pycache__", ".git", "patches")]
+            for name in names:
+                path = os.path.join(parent, name)
+                if self._path(path) is None:
+                    continue
+                count += 1
+                if count > 5000:
+                    self.doubts.append("a program was started in a directory of more files than can be followed")
+                    return
+                self.reads.setdefault(path, "content")
+                if path not in self.writes:
+                    self.writes[path] = self._copy(path)
+
+    def note_new(self) -> None:
+        """After the step: files that a program that it started left."""
+        if not self.everything:
+            return
+        for parent, folders, names in os.walk(self.directory):
+            folders[:] = [f for f in folders if f not in (".reweave", "__pycache__", ".git", "patches")]
+            for name in names:
+                path = os.path.join(parent, name)
+                if path not in self.writes and self._path(path) is not None:
+                    self.writes[path] = None
+
+    def _copy(self, path: str) -> str | None:
+        """A copy of what stands at `path` now, before the step changes it."""
+        active, self.active = self.active, False
+        try:
+            fd = _open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        finally:
+            self.active = active
+        try:
+            self.active = False
+            import stat
+
+            mode = _fstat(fd).st_mode
+            if stat.S_ISDIR(mode):
+                return "directory"
+            if not stat.S_ISREG(mode):
+                return "special"
+            self._serial += 1
+            name = os.path.join(self.spool, f"{os.getpid()}-{self._serial}")
+            out = _open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                while True:
+                    data = _read(fd, 1 << 20)
+                    if not data:
+                        return name
+                    os.write(out, data)
+            finally:
+                _close(out)
+        except OSError:
+            return "unreadable"
+        finally:
+            _close(fd)
+            self.active = active
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self.active:
+            return
+        handler = _HANDLERS.get(event)
+        if handler is not None:
+            self.active = False
+            try:
+                handler(self, args)
+            finally:
+                self.active = True
+
+    def _wrap(self) -> None:
+        """Stands between steps and the calls that raise no audit event."""
+        note = self
+
+        def watching(name: str, how: str) -> None:
+            wrapped: Callable[..., Any] = getattr(os, name)
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if note.active:
+                    path = args[0] if args else kwargs.get("path", ".")
+                    if kwargs.get("dir_fd") is None:
+                        note.active = False
+                        try:
+                            note.note_read(path, how)
+                        finally:
+                            note.active = True
+                return wrapped(*args, **kwargs)
+
+            call.__name__, call.__qualname__, call.__module__, call.__doc__ = name, name, "os", wrapped.__doc__
+            setattr(os, name, call)
+            for group in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+                if wrapped in group:
+                    group.add(call)
+
+        for name in ("stat", "lstat", "access", "readlink"):
+            watching(name, "exists")
+        watching("scandir", "list")
+        watching("listdir", "list")
+
+
+def _on_open(files: Files, args: tuple[Any, ...]) -> None:
+    path, mode, flags = args
+    if isinstance(path, int):
+        return
+    flags = flags if isinstance(flags, int) else 0
+    if flags & _WRITE_FLAGS:
+        if not flags & os.O_TRUNC:
+            files.note_read(path, "content")  # what it makes depends on what was there
+        files.note_write(path, "write")
+    else:
+        files.note_read(path, "content")
+        known = files._path(path)
+        if known is not None:
+            files.effects.append(("read", known))
+
+
+def _on_remove(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_read(args[0], "exists")
+    files.note_write(args[0], "delete")
+
+
+def _on_rename(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_read(args[0], "content")
+    files.note_tree(args[0], "delete")
+    source, target = files._path(args[0]), files._path(args[1])
+    files.note_tree(args[1], "write")
+    if source is not None and target is not None and os.path.isdir(source):
+        for parent, _, names in os.walk(source):
+            for name in names:
+                inner = os.path.join(parent, name)
+                files.writes.setdefault(target + inner[len(source) :], None)
+
+
+def _on_path_write(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_write(args[0], "write")
+
+
+def _on_link(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_read(args[0], "content")
+    files.note_write(args[1], "write")
+
+
+def _on_process(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_everything()
+    command = args[1] if len(args) > 1 else args[0]
+    words = command if isinstance(command, (list, tuple)) else [command]
+    try:
+        files.effects.append(("process", [_fsdecode(w)[:1000] for w in words][:50]))
+    except (TypeError, ValueError):
+        files.effects.append(("process", [repr(args[0])[:200]]))
+
+
+def _on_connect(files: Files, args: tuple[Any, ...]) -> None:
+    address = args[1] if len(args) > 1 else ""
+    files.effects.append(("connect", repr(address)[:200]))
+    files.clock.add("the network")
+
+
+def _on_resolve(files: Files, args: tuple[Any, ...]) -> None:
+    files.effects.append(("resolve", str(args[0])[:200]))
+    files.clock.add("the network")
+
+
+def _on_library(files: Files, args: tuple[Any, ...]) -> None:
+    name = str(args[0])
+    if "/" in name and files._path(name) is not None:
+        files.effects.append(("load", name))
+
+
+def _on_list(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_read(args[0] if args and args[0] is not None else ".", "list")
+
+
+_HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
+    "open": _on_open,
+    "os.remove": _on_remove,
+    "os.rmdir": _on_remove,
+    "os.rename": _on_rename,
+    "os.mkdir": _on_path_write,
+    "os.truncate": _on_path_write,
+    "os.symlink": _on_link,
+    "os.link": _on_link,
+    "os.chmod": _on_path_write,
+    "os.listdir": _on_list,
+    "os.scandir": _on_list,
+    "subprocess.Popen": _on_process,
+    "os.system": _on_process,
+    "os.posix_spawn": _on_process,
+    "os.exec": _on_process,
+    "pty.spawn": _on_process,
+    "socket.connect": _on_connect,
+    "socket.getaddrinfo": _on_resolve,
+    "socket.gethostbyname": _on_resolve,
+    "ctypes.dlopen": _on_library,
+    "sqlite3.connect": lambda files, args: _on_open(files, (args[0], None, os.O_RDWR)),
+}

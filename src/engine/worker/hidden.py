@@ -1,0 +1,332 @@
+"""State of the process that steps share without naming it: generators, environment, module attributes.
+
+Each piece has a name that starts with `@` and a plain value that can be compared, pickled and set again.
+A piece that is as it was when the run began is absent.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import random
+import sys
+import types
+from typing import Any, Callable
+
+Value = Any
+_ABSENT = object()
+
+
+class Piece:
+    """One piece of hidden state: how to read it and how to set it."""
+
+    __slots__ = ("get", "put", "module")
+
+    def __init__(self, get: Callable[[], Value], put: Callable[[Value], None], module: str | None = None) -> None:
+        self.get, self.put, self.module = get, put, module
+
+
+class Environ:
+    """Notes which environment variables a step reads, by standing between it and `os.environ`."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        self.all = False
+        kind = type(os.environ)
+        get, walk, size = kind.__getitem__, kind.__iter__, kind.__len__
+        note = self
+
+        def __getitem__(self: Any, key: Any) -> Any:
+            if type(key) is str:
+                note.read.add(key)
+            return get(self, key)
+
+        def __iter__(self: Any) -> Any:
+            note.all = True
+            return walk(self)
+
+        def __len__(self: Any) -> int:
+            note.all = True
+            return size(self)
+
+        kind.__getitem__, kind.__iter__, kind.__len__ = __getitem__, __iter__, __len__  # type: ignore[method-assign]
+        self.base = self.copy()
+
+    @staticmethod
+    def copy() -> dict[Any, Any]:
+        return dict(os.environ._data)  # type: ignore[attr-defined]
+
+
+def _decode(data: Any) -> str:
+    return data.decode(sys.getfilesystemencoding(), "surrogateescape") if isinstance(data, bytes) else data
+
+
+class Hidden:
+    """All hidden state of this process, and what the run began with."""
+
+    def __init__(self) -> None:
+        self.environ = Environ()
+        self._environ_seen = self.environ.base
+        self.pieces: dict[str, Piece] = {
+            "@random": Piece(random.getstate, random.setstate),
+            "@cwd": Piece(os.getcwd, os.chdir),
+            "@sys.path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
+            "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
+        }
+        self.base: dict[str, Value] = {}
+        self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
+        self.seeded = False  # whether the step set the generator before it drew from it
+        self._seed_start: Value = None
+        self._wrap_seed()
+
+    def _wrap_seed(self) -> None:
+        seed, setstate, note = random.seed, random.setstate, self
+
+        def noting(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if not note.seeded and note._seed_start is not None and random.getstate() == note._seed_start:
+                    # What it draws from here on does not depend on what was before.
+                    note.seeded = bool(args or kwargs)
+                return wrapped(*args, **kwargs)
+
+            call.__name__, call.__qualname__, call.__module__, call.__doc__ = (
+                wrapped.__name__, wrapped.__name__, "random", wrapped.__doc__,
+            )  # fmt: skip
+            return call
+
+        random.seed, random.setstate = noting(seed), noting(setstate)  # type: ignore[assignment]
+        self.pieces["@random"] = Piece(random.getstate, setstate)
+
+    def start(self) -> None:
+        """Takes what stands now as what the run begins with."""
+        self.learn()
+        self.base = {name: piece.get() for name, piece in self.pieces.items()}
+        self.environ.base = self._environ_seen = Environ.copy()
+
+    def learn(self) -> None:
+        """Adds what libraries that were imported meanwhile keep."""
+        for name, make in _LIBRARY_PIECES.items():
+            if name not in self.pieces:
+                piece = make()
+                if piece is not None:
+                    self.pieces[name] = piece
+                    self.base[name] = piece.get()
+
+    def before_step(self) -> None:
+        self.environ.read.clear()
+        self.environ.all = False
+        self.seeded = False
+        self._seed_start = random.getstate()
+
+    def track(self, name: str) -> None:
+        """Remembers what module `name` holds, the first time that code could reach it."""
+        module = sys.modules.get(name)
+        if name not in self.modules and type(module) is types.ModuleType and name not in ("__main__",):
+            self.modules[name] = dict(module.__dict__)
+
+    def collect(self, values: dict[str, Value]) -> set[str]:
+        """Brings `values` (hidden names to values) up to date; returns the names that are other than before."""
+        self.learn()
+        changed: set[str] = set()
+
+        def note(name: str, value: Value) -> None:
+            old = values.get(name, _ABSENT)
+            if value is _ABSENT:
+                if old is not _ABSENT:
+                    del values[name]
+                    changed.add(name)
+            elif old is _ABSENT or not _same(old, value):
+                values[name] = value
+                changed.add(name)
+
+        for name, piece in self.pieces.items():
+            value = piece.get()
+            note(name, _ABSENT if _same(value, self.base.get(name, _ABSENT)) else value)
+        data = os.environ._data  # type: ignore[attr-defined]
+        if data != self._environ_seen:
+            seen = Environ.copy()
+            for key in set(seen) ^ set(self._environ_seen) | {k for k in seen if self._environ_seen.get(k) != seen[k]}:
+                value = seen.get(key, _ABSENT)
+                base = self.environ.base.get(key, _ABSENT)
+                name = f"@env:{_decode(key)}"
+                note(name, _ABSENT if value == base else None if value is _ABSENT else _decode(value))
+            self._environ_seen = seen
+        for name, base in self.modules.items():
+            module = sys.modules.get(name)
+            if module is None or module.__dict__ == base:
+                names = [n for n in values if n.startswith(f"@{name}.") and "." not in n[len(name) + 2 :]] if module is not None else []
+                for known in names:
+                    note(known, _ABSENT)
+                continue
+            held = module.__dict__
+            for key in [*held, *(k for k in base if k not in held)]:
+                if isinstance(key, str) and key not in _MODULE_OWN:
+                    if key not in held:
+                        note(f"@{name}.{key}", None)
+                    elif base.get(key, _ABSENT) is not held[key] and not _is_submodule(name, key, held[key]):
+                        note(f"@{name}.{key}", held[key])
+                    else:
+                        note(f"@{name}.{key}", _ABSENT)
+        return changed
+
+    def put(self, name: str, value: Value) -> None:
+        """Sets a piece to `value`."""
+        if name in self.pieces:
+            self.pieces[name].put(value)
+        elif name.startswith("@env:"):
+            key = name[5:]
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+        else:
+            module, _, attribute = name[1:].rpartition(".")
+            if module not in sys.modules:
+                import importlib
+
+                importlib.import_module(module)
+            self.track(module)
+            setattr(sys.modules[module], attribute, value)
+
+    def reset(self, name: str) -> None:
+        """Sets a piece to what it was when the run began."""
+        if name in self.pieces:
+            if name in self.base:
+                self.pieces[name].put(self.base[name])
+        elif name.startswith("@env:"):
+            key = os.fsencode(name[5:])
+            if key in self.environ.base:
+                os.environ[name[5:]] = _decode(self.environ.base[key])
+            else:
+                os.environ.pop(name[5:], None)
+        else:
+            module, _, attribute = name[1:].rpartition(".")
+            base = self.modules.get(module, {})
+            held = sys.modules.get(module)
+            if held is not None:
+                if attribute in base:
+                    setattr(held, attribute, base[attribute])
+                else:
+                    held.__dict__.pop(attribute, None)
+
+
+_MODULE_OWN = frozenset("__warningregistry__ __builtins__ __file__ __cached__ __spec__ __loader__".split())
+
+
+def _is_submodule(module: str, key: str, value: Any) -> bool:
+    return isinstance(value, types.ModuleType) and sys.modules.get(f"{module}.{key}") is value
+
+
+def _same(left: Value, right: Value) -> bool:
+    if left is right:
+        return True
+    try:
+        return type(left) is type(right) and bool(left == right)
+    except Exception:
+        return False
+
+
+def _numpy_random() -> Piece | None:
+    mtrand = sys.modules.get("numpy.random.mtrand")
+    if mtrand is None or not hasattr(mtrand, "_rand"):
+        return None
+
+    def get() -> Value:
+        name, keys, at, has, cached = mtrand.get_state()
+        return (name, keys.tobytes(), at, has, cached)
+
+    def put(value: Value) -> None:
+        import numpy
+
+        mtrand.set_state((value[0], numpy.frombuffer(value[1], dtype=numpy.uint32), *value[2:]))
+
+    return Piece(get, put, "numpy")
+
+
+def _numpy_print() -> Piece | None:
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not hasattr(numpy, "set_printoptions"):
+        return None
+
+    def get() -> Value:
+        options = dict(numpy.get_printoptions())
+        options.pop("override_repr", None)
+        return (options, numpy.geterr())
+
+    def put(value: Value) -> None:
+        numpy.set_printoptions(**value[0])
+        numpy.seterr(**value[1])
+
+    return Piece(get, put, "numpy")
+
+
+def _decimal() -> Piece | None:
+    decimal = sys.modules.get("decimal")
+    if decimal is None:
+        return None
+    return Piece(lambda: repr(decimal.getcontext()), lambda v: decimal.setcontext(eval(v, dict(vars(decimal)))), "decimal")
+
+
+def _locale() -> Piece | None:
+    locale = sys.modules.get("locale")
+    if locale is None or not hasattr(locale, "LC_ALL"):
+        return None
+    return Piece(lambda: locale.setlocale(locale.LC_ALL), lambda v: locale.setlocale(locale.LC_ALL, v) and None)
+
+
+def _warnings() -> Piece | None:
+    warnings = sys.modules.get("warnings")
+    if warnings is None:
+        return None
+
+    def put(value: Value) -> None:
+        warnings.filters[:] = value
+        warnings._filters_mutated() if hasattr(warnings, "_filters_mutated") else None
+
+    return Piece(lambda: list(warnings.filters), put)
+
+
+def _pandas() -> Piece | None:
+    config = sys.modules.get("pandas._config.config")
+    if config is None or not hasattr(config, "_global_config"):
+        return None
+
+    def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in tree.items():
+            if isinstance(value, dict):
+                found.update(flat(value, f"{prefix}{key}."))
+            else:
+                found[prefix + key] = value
+        return found
+
+    def put(value: Value) -> None:
+        now = flat(config._global_config)
+        for key, wanted in value.items():
+            if now.get(key, _ABSENT) != wanted:
+                config.set_option(key, wanted)
+
+    return Piece(lambda: flat(config._global_config), put, "pandas")
+
+
+def _rc_params() -> Piece | None:
+    matplotlib = sys.modules.get("matplotlib")
+    if matplotlib is None or not hasattr(matplotlib, "rcParams"):
+        return None
+
+    def put(value: Value) -> None:
+        dict.update(matplotlib.rcParams, value)
+
+    return Piece(lambda: dict(dict.items(matplotlib.rcParams)), put, "matplotlib")
+
+
+_LIBRARY_PIECES: dict[str, Callable[[], Piece | None]] = {
+    "@numpy.random": _numpy_random,
+    "@numpy.options": _numpy_print,
+    "@decimal": _decimal,
+    "@locale": _locale,
+    "@warnings": _warnings,
+    "@pandas.options": _pandas,
+    "@matplotlib.rc": _rc_params,
+}
+BUILTINS = set(vars(builtins))

@@ -1,0 +1,117 @@
+"""Names that code loads and stores, read off its bytecode."""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+from typing import Any, FrozenSet, Iterable, NamedTuple
+
+_OPS = dis.opmap
+# LOAD_GLOBAL keeps a flag in the lowest bit of its argument since 3.11.
+_SHIFTED = {_OPS["LOAD_GLOBAL"]} if sys.version_info >= (3, 11) else set()
+_LOADS = {
+    _OPS[name]
+    for name in ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME", "DELETE_GLOBAL")
+    if name in _OPS
+}
+_STORES = {_OPS[name] for name in ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL") if name in _OPS}
+_ATTRIBUTES = {_OPS["STORE_ATTR"], _OPS["DELETE_ATTR"]}
+_EXTENDED = _OPS["EXTENDED_ARG"]
+_KNOWN = sys.version_info < (3, 15)
+
+# Looking a name up by anything but its plain name: whoever does may read every name.
+DYNAMIC = frozenset(
+    "globals vars locals eval exec dir __import__ _getframe modules __main__ inspect gc __globals__ f_globals "
+    "f_locals gi_frame cr_frame tb_frame f_back __dict__ query currentframe stack breakpoint pdb __builtins__ "
+    "settrace setprofile runpy doctest timeit import_module _current_frames addaudithook".split()
+)
+# Names of DYNAMIC that are harmless unless they are looked up on the namespace's own module.
+DYNAMIC_GLOBAL_ONLY = frozenset({"vars", "query", "stack", "__dict__", "gc", "inspect", "dir"})
+
+# Reading attributes by computed name.
+ATTRIBUTE_DYNAMIC = frozenset("getattr hasattr setattr delattr vars dir __dict__ attrgetter".split())
+
+
+class CodeNames(NamedTuple):
+    """What one code object, with those nested in it, names."""
+
+    loads: FrozenSet[str]
+    stores: FrozenSet[str]
+    words: FrozenSet[str]  # every name and identifier-like constant: attributes, imports, keywords
+    global_stores: FrozenSet[str]  # stored with `global` in a function
+    attributes: FrozenSet[str]  # attributes set or deleted
+
+
+_cache: dict[types.CodeType, CodeNames] = {}
+
+
+def code_names(code: types.CodeType) -> CodeNames:
+    """The names of `code`, cached by the code object's value."""
+    found = _cache.get(code)
+    if found is None:
+        found = _cache[code] = _scan(code)
+    return found
+
+
+def joined(parts: Iterable[CodeNames]) -> CodeNames:
+    """What several code objects name together."""
+    parts = list(parts)
+    return CodeNames(*(frozenset().union(*(part[i] for part in parts)) for i in range(5)))
+
+
+def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
+    names = code.co_names
+    loads: set[str] = set()
+    stores: set[str] = set()
+    words = set(names)
+    global_stores: set[str] = set()
+    attributes: set[str] = set()
+    if _KNOWN:
+        data = code.co_code
+        extended = 0
+        store_global = _OPS["STORE_GLOBAL"]
+        for at in range(0, len(data) - 1, 2):
+            op, arg = data[at], data[at + 1] | extended
+            if op == _EXTENDED:
+                extended = arg << 8
+                continue
+            extended = 0
+            if op in _ATTRIBUTES and arg < len(names):
+                attributes.add(names[arg])
+            elif op in _LOADS or op in _STORES:
+                index = arg >> 1 if op in _SHIFTED else arg
+                if index < len(names):
+                    if op in _LOADS:
+                        loads.add(names[index])
+                    if op in _STORES:
+                        stores.add(names[index])
+                    if op == store_global:
+                        global_stores.add(names[index])
+    else:  # an interpreter that this was not written for: every name may be anything
+        loads.update(names)
+        stores.update(names)
+        global_stores.update(names)
+        attributes.update(names)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            if not nested:
+                continue
+            inner = code_names(const)
+            loads |= inner.loads
+            stores |= inner.global_stores  # what a class body stores stays in the class
+            words |= inner.words
+            global_stores |= inner.global_stores
+            attributes |= inner.attributes
+        else:
+            _constant_words(const, words)
+    return CodeNames(frozenset(loads), frozenset(stores), frozenset(words), frozenset(global_stores), frozenset(attributes))
+
+
+def _constant_words(const: Any, words: set[str]) -> None:
+    if isinstance(const, str):
+        if len(const) < 80 and const.isidentifier():
+            words.add(const)
+    elif isinstance(const, (tuple, frozenset)):
+        for item in const:
+            _constant_words(item, words)

@@ -1,0 +1,202 @@
+"""Which mutable objects a value reaches, and so which names share some.
+
+Definitions (functions and classes made by steps) that stand under a name of their own are borders: another
+value that holds one refers to the name, and the walk stops there.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from typing import Any, Iterable
+
+_ATOMIC: set[type] = {
+    int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType,
+    slice,
+}  # fmt: skip
+_SKIPPED: set[type] = {
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
+}  # fmt: skip
+if hasattr(types, "GenericAlias"):
+    _ATOMIC.add(types.GenericAlias)
+
+
+def learn_atoms() -> None:
+    """Adds immutable types of modules that have been imported meanwhile."""
+    for module, names in (
+        ("datetime", ("date", "datetime", "time", "timedelta", "timezone")),
+        ("decimal", ("Decimal",)),
+        ("fractions", ("Fraction",)),
+        ("uuid", ("UUID",)),
+        ("re", ("Pattern",)),
+        ("pathlib", ("PosixPath", "PurePosixPath")),
+        ("zoneinfo", ("ZoneInfo",)),
+    ):
+        loaded = sys.modules.get(module)
+        for name in names:
+            kind = getattr(loaded, name, None)
+            if isinstance(kind, type):
+                _ATOMIC.add(kind)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and numpy not in _learned:
+        _learned.add(numpy)
+        for name in ("generic", "dtype"):
+            _immutable_bases.append(getattr(numpy, name))
+
+
+_learned: set[Any] = set()
+_immutable_bases: list[type] = []
+
+
+class Reach:
+    """What a walk from one name's value came by."""
+
+    # It holds no object alive: when one dies may be something that a step can see.
+    __slots__ = ("ids", "codes", "refs", "modules", "opaque")
+
+    def __init__(self) -> None:
+        self.ids: set[int] = set()
+        self.codes: list[types.CodeType] = []  # of the functions
+        self.refs: set[str] = set()  # names of definitions that it refers to
+        self.modules: set[str] = set()
+        self.opaque: str | None = None  # why it can't be carried, where the walk can tell
+
+
+class Walker:
+    """Walks values of one namespace."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self.namespace = namespace
+        self.owner: dict[int, str] = {}  # id of a step's definition -> the name that owns it
+
+    def is_definition(self, value: Any) -> bool:
+        """Whether `value` is a function or class that a step made."""
+        kind = type(value)
+        if kind is types.FunctionType:
+            return value.__globals__ is self.namespace
+        return isinstance(value, type) and value.__module__ == "__main__"
+
+    def find_owners(self, names: Iterable[str]) -> dict[int, str]:
+        """The definitions that stand under a name; the first by alphabet where several do."""
+        owner: dict[int, str] = {}
+        namespace = self.namespace
+        for name in names:
+            value = namespace.get(name)
+            kind = type(value)
+            if kind in _ATOMIC:
+                continue
+            if self.is_definition(value):
+                known = owner.get(id(value))
+                if known is None or name < known:
+                    owner[id(value)] = name
+        return owner
+
+    def reach(self, name: str, root: Any) -> Reach:
+        """All mutable objects reachable from `root`, the value of `name`."""
+        found = Reach()
+        owner = self.owner
+        namespace = self.namespace
+        seen: set[int] = set()
+        stack = [root]
+        while stack:
+            value = stack.pop()
+            kind = type(value)
+            if kind in _ATOMIC:
+                continue
+            number = id(value)
+            if number in seen:
+                continue
+            if kind in _SKIPPED:
+                # A builtin method is bound to an object that it changes: `push = items.append`.
+                bound = getattr(value, "__self__", None)
+                if bound is not None and type(bound) is not types.ModuleType:
+                    stack.append(bound)
+                continue
+            seen.add(number)
+            if value is namespace:
+                found.opaque = "the namespace itself"
+                continue
+            if kind is types.ModuleType:
+                found.modules.add(value.__name__)
+                continue
+            if kind is types.FunctionType:
+                if value.__globals__ is not namespace:
+                    continue
+                own = owner.get(number)
+                if own is not None and own != name:
+                    found.refs.add(own)
+                    continue
+                found.codes.append(value.__code__)
+                found.ids.add(number)
+                stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
+                stack += value.__closure__ or ()
+                continue
+            if isinstance(value, type):
+                if value.__module__ != "__main__":
+                    continue
+                own = owner.get(number)
+                if own is not None and own != name:
+                    found.refs.add(own)
+                    continue
+                found.ids.add(number)
+                stack += value.__dict__.values()
+                stack += value.__bases__
+                if type(value) is not type:
+                    stack.append(type(value))
+                continue
+            if kind is tuple or kind is frozenset:
+                _push(stack, value)
+                continue
+            if _immutable_bases and isinstance(value, tuple(_immutable_bases)):
+                continue
+            special = _special(value, kind)
+            if special is not None:
+                ids, more = special
+                for part in ids:
+                    found.ids.add(id(part))
+                stack += more
+                continue
+            found.ids.add(number)
+            if kind is list or kind is set:
+                _push(stack, value)
+            elif kind is dict:
+                _push(stack, value.keys())
+                _push(stack, value.values())
+            else:
+                stack += gc.get_referents(value)
+                if kind is types.MethodType:
+                    stack.append(value.__self__)
+        return found
+
+
+def _push(stack: list[Any], items: Iterable[Any]) -> None:
+    """Puts what can be mutable on the stack; one pass in C where nothing can."""
+    kinds = set(map(type, items))
+    if kinds <= _ATOMIC:
+        return
+    stack += items
+
+
+def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
+    """Objects of libraries whose sharing the collector does not show, or shows too much of."""
+    module = getattr(kind, "__module__", "")
+    if module == "numpy" and kind.__name__ == "ndarray":
+        base = value
+        while base.base is not None and type(base.base) is kind:
+            base = base.base
+        return [value, base], (list(value.flat) if value.dtype.hasobject else []) + ([base.base] if base.base is not None else [])
+    if module.startswith("pandas.core.internals.blocks"):
+        values = value.values
+        if type(values).__module__ == "numpy" and not values.dtype.hasobject and _copies_on_write():
+            return [], []  # frames are isolated from one another by copy-on-write
+        return [value], [values]
+    return None
+
+
+def _copies_on_write() -> bool:
+    pandas = sys.modules.get("pandas")
+    version = getattr(pandas, "__version__", "0")
+    return version.split(".")[0].isdigit() and int(version.split(".")[0]) >= 3
+

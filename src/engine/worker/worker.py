@@ -1,0 +1,703 @@
+"""One process that holds the run's namespace and executes steps in it.
+
+Started once as the root; every other process of the run is a fork of one that it holds. Each waits for
+messages on a socket of its own (`wire.py`): `run` executes a step, `load` brings values over, `fork` leaves a
+copy of the process behind or starts a line of its own, `state` tells variables. What a step used and changed
+is worked out after it ran (`space.py`, `hidden.py`, `files.py`) and sent with its result.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import hashlib
+import os
+import random
+import signal
+import sys
+import time
+import types
+from typing import Any, Iterable
+
+from . import codec, errors, files, hidden, magics, names, shown, space, uses, wire
+
+_perf = time.perf_counter_ns
+_COROUTINE = 0x80
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_ALWAYS = ("@cwd", "@sys.path", "@recursionlimit", "@warnings", "@locale", "@decimal")
+_CARRY_LIMIT = 64_000_000
+
+
+class Worker:
+    """The state of this process. Everything in it survives a fork."""
+
+    def __init__(self, connection: wire.Wire) -> None:
+        self.wire = connection
+        main = types.ModuleType("__main__")
+        sys.modules["__main__"] = main
+        self.namespace = main.__dict__
+        self.namespace["__builtins__"] = builtins
+        codec.NAMESPACE = self.namespace
+        self.space = space.Space(self.namespace)
+        self.hidden = hidden.Hidden()
+        self.shown = shown.Shown()
+        self.steps: dict[str, str] = {}  # file name -> step id
+        self.local: dict[str, str] = {}  # modules from the run's directory -> file
+        self.seen_modules: set[str] = set()
+        self.stdout, self.stderr = sys.stdout, sys.stderr
+        self.children: list[int] = []
+
+    # -- life ---------------------------------------------------------------------------------------------
+
+    def set_up(self, message: dict[str, Any]) -> None:
+        """Makes the process a run's: directory, seeds, what steps find in builtins."""
+        self.directory = message["dir"]
+        self.seed = message["seed"]
+        self.files = files.Files(self.directory, message["spool"])
+        self.files.ignored = frozenset(message.get("ignored", ()))
+        os.chdir(self.directory)
+        sys.dont_write_bytecode = True
+        sys.argv = [""]
+        sys.path.insert(0, self.directory)
+        sys.meta_path.insert(0, _SeedNumpy(self.seed))
+        random.seed(self.seed)
+        builtins.display = self.shown.display  # type: ignore[attr-defined]
+        magics.install(self)
+        builtins.input = _no_input  # type: ignore[assignment]
+        os.environ.setdefault("MPLBACKEND", "agg")
+        self.hidden.start()
+        self.hidden.track("builtins")
+        self.seen_modules = set(sys.modules)
+        gc.collect()
+        gc.freeze()
+        self.wire.send({
+            "ok": True, "pid": os.getpid(), "version": ".".join(map(str, sys.version_info[:3])),
+            "implementation": sys.implementation.name, "executable": sys.executable, "hexversion": sys.hexversion,
+        })  # fmt: skip
+
+    def serve(self) -> None:
+        """Answers messages until the engine hangs up."""
+        while True:
+            message, data, fds = self.wire.receive()
+            self._reap()
+            kind = message.get("do")
+            if kind == "fork":
+                self._fork(fds)
+            elif kind == "run":
+                self._run(message, data.decode("utf-8", "surrogatepass"))
+            elif kind == "load":
+                self._load(message, data)
+            elif kind == "compile":
+                self._compile_only(message, data.decode("utf-8", "surrogatepass"))
+            elif kind == "state":
+                self._state(message)
+            elif kind == "set_up":
+                self._hang_on(fds)
+                self.set_up(message)
+            elif kind == "exit":
+                os._exit(0)
+            else:
+                self.wire.send({"error": f"unknown message {kind!r}"})
+
+    @staticmethod
+    def _hang_on(fds: list[int]) -> None:
+        """Ties the whole process group to a pipe: when the engine's end closes, the kernel kills them all.
+
+        The engine may die at any moment, and a step may be in a loop that never looks.
+        """
+        import fcntl
+
+        for fd in fds:
+            fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
+            if hasattr(fcntl, "F_SETSIG"):
+                fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+
+    def _reap(self) -> None:
+        for pid in list(self.children):
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    self.children.remove(pid)
+            except OSError:
+                self.children.remove(pid)
+
+    def _fork(self, fds: list[int]) -> None:
+        """Leaves a child that waits on the first descriptor; two more are its standard output and error."""
+        self._flush()
+        generator = random.getstate()
+        gc.freeze()
+        start = _perf()
+        pid = os.fork()
+        if pid:
+            self.children.append(pid)
+            for fd in fds:
+                os.close(fd)
+            self.wire.send({"ok": True, "pid": pid, "us": (_perf() - start) // 1000})
+            return
+        # CPython seeds `random` anew in every child.
+        self.hidden.pieces["@random"].put(generator)
+        self.children = []
+        self.wire.close()
+        self.wire = wire.Wire(fds[0])
+        for target, fd in zip((1, 2), fds[1:3]):
+            os.dup2(fd, target)
+            os.close(fd)
+
+    # -- a step -------------------------------------------------------------------------------------------
+
+    def _compile(self, source: str, filename: str) -> tuple[ast.Module, types.CodeType, str]:
+        tree, text = magics.parse(source, filename)
+        # The digest is of what runs: comments and blank lines leave it as it is.
+        digest = hashlib.blake2b(ast.dump(tree).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+        code = compile(tree, filename, "exec", flags=_FLAGS, dont_inherit=True)
+        return tree, code, digest
+
+    def _compile_only(self, message: dict[str, Any], source: str) -> None:
+        try:
+            tree, code, digest = self._compile(source, message["file"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            described = errors.describe(error, {message["file"]: message["step"]})
+            self.wire.send({"code": _text_digest(source), "error": described})
+            return
+        used = uses.uses_of(tree, code, message["file"])
+        loads: set[str] = set()
+        bound: set[str] = set()
+        for statement in used.statements:
+            loads |= statement.used.loads - bound
+            bound |= statement.binds
+        for bodies in used.deferred.values():
+            for body in bodies:
+                loads |= body.loads - bound
+        self.wire.send({
+            "code": _line_aware(code, digest, source), "loads": sorted(loads), "stores": sorted(used.whole.stores),
+        })  # fmt: skip
+
+    def _run(self, message: dict[str, Any], source: str) -> None:
+        step, filename = message["step"], message["file"]
+        self.steps[filename] = step
+        errors.remember_source(filename, source)
+        self.namespace["__file__"] = filename
+        self.shown.items = []
+        error: BaseException | None = None
+        try:
+            tree, code, digest = self._compile(source, filename)
+            used = uses.uses_of(tree, code, filename)
+            digest = _line_aware(code, digest, source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as failure:
+            described = errors.describe(failure, self.steps)
+            self.wire.send({"code": _text_digest(source), "error": described, "us": 0, "observation": {}})
+            return
+        # Identities only: to hold the values would keep them from dying when the step drops them.
+        before = {name: id(value) for name, value in self.namespace.items()}
+        self.files.clear()
+        pre = self._pre_closure(used)
+        for module in pre.modules:
+            self.hidden.track(module)
+        self.hidden.before_step()
+        last: Any = None
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        start = _perf()
+        self.files.active = True
+        try:
+            last = self._execute(tree, code, filename)
+            if last is not None:
+                item = shown.forms(last)
+                item["last"] = True
+                self.shown.items.append(item)
+            if self.shown.inline:
+                self.shown.figures(close=True)
+            last = None
+        except BaseException as failure:
+            error = failure
+        took = (_perf() - start) // 1000
+        _ignore_interrupts()
+        reply: dict[str, Any] = {"us": took, "code": digest}
+        last = None
+        if error is not None:
+            error.__traceback__ = error.__traceback__ and _own_part(error.__traceback__)
+            reply["error"] = errors.describe(error, self.steps)
+            reply["interrupted"] = isinstance(error, KeyboardInterrupt) and bool(message.get("interruptible"))
+        failed = error is not None
+        _let_go(error)
+        error = None
+        self._flush()
+        self.files.active = False
+        self.files.note_new()
+        del code, tree
+        reply["displays"] = self.shown.items
+        observed, blob = self._observe(used, before, pre, digest, failed)
+        reply["observation"] = observed
+        self.wire.send(reply, blob)
+
+    def _execute(self, tree: ast.Module, code: types.CodeType, filename: str) -> Any:
+        """Runs the step; the value of a last expression comes back."""
+        body = tree.body
+        namespace = self.namespace
+        if code.co_flags & _COROUTINE:
+            return magics.run_async(tree, filename, namespace)
+        if body and isinstance(body[-1], ast.Expr):
+            head = ast.Module(body[:-1], tree.type_ignores)
+            tail = ast.Expression(body[-1].value)
+            first = compile(head, filename, "exec", flags=_FLAGS, dont_inherit=True)
+            second = compile(tail, filename, "eval", flags=_FLAGS, dont_inherit=True)
+            exec(first, namespace)
+            value = eval(second, namespace)
+            if magics.silenced(self, filename, body[-1]):
+                return None
+            return value
+        exec(code, namespace)
+        return None
+
+    def _flush(self) -> None:
+        for stream in {id(s): s for s in (sys.stdout, sys.stderr, self.stdout, self.stderr)}.values():
+            try:
+                stream.flush()
+            except Exception:
+                pass
+
+    # -- what it used and changed -------------------------------------------------------------------------
+
+    def _pre_closure(self, used: uses.Uses) -> "_Closure":
+        """Everything that the step, and the functions that it could reach, name; before it runs."""
+        closure = _Closure(self)
+        bound: set[str] = set()
+        for statement in used.statements:
+            part = _Closure(self)
+            part.add(statement.used.loads, statement.used, used.deferred)
+            closure.merge(part, bound)
+            bound |= statement.binds
+        closure.bound = bound
+        closure.stores |= used.whole.stores
+        closure.attributes |= used.whole.attributes
+        return closure
+
+    def _observe(
+        self, used: uses.Uses, before: dict[str, int], pre: "_Closure", digest: str, failed: bool
+    ) -> tuple[dict[str, Any], bytes]:
+        namespace, known = self.namespace, self.space.components
+        hidden_values = self.space.hidden
+        own_hidden = dict(hidden_values)
+        certain = set() if failed else pre.bound
+        rebound = {n for n in namespace if n not in before or before[n] != id(namespace[n])}
+        rebound |= {n for n in before if n not in namespace}
+        rebound = {n for n in rebound | (certain & (set(namespace) | set(before))) if n not in space.HIDDEN and isinstance(n, str)}
+        loads = set(pre.names)
+        # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
+        loads |= {n for n in pre.stores if n not in rebound and n in before}
+        dynamic = pre.dynamic
+        if dynamic:
+            loads |= set(before)
+        loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
+        self._learn_modules(pre, hidden_values)
+        hidden_changed = self.hidden.collect(hidden_values)
+        hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
+        reads: dict[str, Any] = {}
+        for name in loads | hidden_loads:
+            component = known.get(name)
+            reads[name] = component.digest if component is not None else None
+        stamp = self._stamp(digest, reads)
+        touched = {n for n in loads | hidden_loads if n in known and self._mutable(n)} | rebound | hidden_changed
+        # An identity can come back: what may have been stored is looked at whatever it says.
+        touched |= {n for n in pre.stores if n in namespace and n not in space.HIDDEN}
+        referred = set()
+        for name in loads:
+            component = known.get(name)
+            if component is not None:
+                referred.update(component.members)
+        changed = self.space.refresh(touched | {n for n in referred if self._mutable(n)}, stamp)
+        components = self.space.components
+        writes: dict[str, Any] = {}
+        incidental: dict[str, Any] = {}
+        blobs: list[bytes] = []
+        values: list[dict[str, Any]] = []
+        sent: set[str] = set()
+        direct = rebound | hidden_changed | referred | loads | hidden_loads
+        if self.hidden.seeded:
+            changed = changed | {"@random"}
+        for name in sorted((changed | rebound) - space.HIDDEN):
+            component = components.get(name)
+            if name not in direct:
+                old = known.get(name)
+                incidental[name] = old.digest if old is not None else None
+            if component is None:
+                writes[name] = None
+                continue
+            writes[name] = {
+                "digest": component.digest, "members": component.members, "refs": component.refs,
+                "uncarryable": component.uncarryable,
+            }  # fmt: skip
+            if component.digest not in sent and component.uncarryable is None:
+                sent.add(component.digest)
+                try:
+                    data = self.space.carry(component)
+                except Exception as error:
+                    writes[name]["uncarryable"] = errors.text_of(error, 120) or type(error).__name__
+                    continue
+                if len(data) <= _CARRY_LIMIT:
+                    values.append({"digest": component.digest, "members": component.members, "size": len(data)})
+                    blobs.append(data)
+        kept = {w["digest"]: w["uncarryable"] for w in writes.values() if w and w["uncarryable"]}
+        for written in writes.values():
+            if written and written["digest"] in kept:
+                written["uncarryable"] = kept[written["digest"]]
+        left = sorted(n for n in rebound if n not in loads and n in known and (len(known[n].members) > 1))
+        clock = sorted(self.files.clock | _clock_words(pre.words))
+        observed = {
+            "reads": reads,
+            "saw_names": sorted(n for n in before if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
+            "saw_prefixes": sorted(prefixes),
+            "writes": writes,
+            "incidental": incidental,
+            "rebound": sorted(rebound),
+            "left": {n: known[n].digest for n in left},
+            "values": values,
+            "files_read": {self.files.relative(p): how for p, how in self.files.reads.items()},
+            "files_written": {self.files.relative(p): copy for p, copy in self.files.writes.items()},
+            "effects": _effects(self.files),
+            "clock": clock,
+            "doubts": sorted(set(self.files.doubts)),
+            "left_behind": self._left_behind(),
+            "packages": self._packages(pre.modules),
+        }
+        return observed, b"".join(blobs)
+
+    def _mutable(self, name: str) -> bool:
+        """Whether a value could change without its name being bound anew."""
+        if name.startswith("@"):
+            return True
+        reach = self.space.reaches.get(name)
+        return reach is None or bool(reach.ids)
+
+    def _stamp(self, digest: str, reads: dict[str, Any]) -> str:
+        """Stands for all that the step used: what it makes is the same when this is the same."""
+        parts = [digest, repr(sorted(reads.items(), key=lambda item: item[0]))]
+        for path in sorted(self.files.reads):
+            try:
+                found = os.stat(path)
+                parts.append(f"{path} {found.st_size} {found.st_mtime_ns}")
+            except OSError:
+                parts.append(f"{path} absent")
+        if self.files.clock:
+            parts.append(f"{os.getpid()} {time.monotonic_ns()}")
+        return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    def _learn_modules(self, pre: "_Closure", values: dict[str, Any]) -> None:
+        """Starts to follow modules that were imported by the step."""
+        fresh = sys.modules.keys() - self.seen_modules
+        for name in fresh:
+            self.seen_modules.add(name)
+            module = sys.modules.get(name)
+            path = getattr(module, "__file__", None)
+            if isinstance(path, str) and path.startswith(self.files.root) and type(module) is types.ModuleType:
+                self.local[name] = path
+            if name.split(".")[0] in pre.words or name in self.local:
+                self.hidden.track(name)
+                base = self.hidden.modules.get(name)
+                if base is not None:
+                    # An attribute that the step's own text sets, on a module that it imported itself.
+                    for word in pre.attributes:
+                        base.pop(word, None)
+        for name in self.local:
+            base = self.hidden.modules.get(name)
+            module = sys.modules.get(name)
+            if base is None or module is None:
+                continue
+            for key, value in list(base.items()):
+                # What a module of the run keeps in a list or dict can change in place: it is state.
+                if isinstance(value, (list, dict, set, bytearray)) and not key.startswith("__"):
+                    del base[key]
+
+    def _hidden_reads(
+        self, pre: "_Closure", known: dict[str, Any], changed: set[str]
+    ) -> tuple[set[str], set[str]]:
+        found = {name for name in _ALWAYS if name in self.hidden.pieces}
+        found |= {n for n in known if n.startswith("@builtins.") and n[10:] in hidden.BUILTINS}
+        prefixes: set[str] = set()
+        for name, piece in self.hidden.pieces.items():
+            if piece.module is not None and piece.module in pre.modules:
+                found.add(name)
+        if "@random" in changed and not self.hidden.seeded or "getstate" in pre.words:
+            found.add("@random")
+        environ = self.hidden.environ
+        found |= {f"@env:{key}" for key in environ.read}
+        if environ.all or "_data" in pre.words or any(kind == "process" for kind, _ in self.files.effects):
+            prefixes.add("@env:")
+        for name in pre.builtin_names:
+            found.add(f"@builtins.{name}")
+        for module in pre.modules:
+            base = self.hidden.modules.get(module)
+            if base is None or module == "builtins":
+                continue
+            start = f"@{module}."
+            if module in self.local or pre.words & names.ATTRIBUTE_DYNAMIC - {"getattr", "hasattr", "setattr"}:
+                prefixes.add(start)
+                found |= {n for n in known if n.startswith(start)}
+            for word in pre.words:
+                if word not in base or start + word in known:
+                    found.add(start + word)
+        # What it set is not thereby read.
+        return {n for n in found if n in known or n in self.space.components or n not in changed or n == "@random"}, prefixes
+
+    def _left_behind(self) -> list[str]:
+        """Threads, children and descriptors that a fork can't take along."""
+        found = []
+        try:
+            threads = len(os.listdir("/proc/self/task"))
+            if threads > 1:
+                found.append(f"{threads - 1} threads")
+        except OSError:
+            pass
+        return found
+
+    def _packages(self, modules: set[str]) -> list[str]:
+        """The packages that the step could reach, each with its version."""
+        found = set()
+        for name in modules:
+            top = name.split(".")[0]
+            version = getattr(sys.modules.get(top), "__version__", None)
+            if isinstance(version, str) and top not in self.local:
+                found.add(f"{top} {version}"[:80])
+        return sorted(found)
+
+    # -- carrying and telling -----------------------------------------------------------------------------
+
+    def _load(self, message: dict[str, Any], data: bytes) -> None:
+        """Brings values over and takes names away; tells the components as they are then."""
+        touched: set[str] = set()
+        for name in message.get("delete", ()):
+            touched.add(name)
+            if name.startswith("@"):
+                self.space.hidden.pop(name, None)
+                self.hidden.reset(name)
+            else:
+                self.namespace.pop(name, None)
+        at = 0
+        bad: list[str] = []
+        view = memoryview(data)
+        for value in message.get("values", ()):
+            part = view[at : at + value["size"]]
+            at += value["size"]
+            try:
+                for name, loaded in codec.load(part):
+                    touched.add(name)
+                    if name.startswith("@"):
+                        self.hidden.put(name, loaded)
+                        self.space.hidden[name] = loaded
+                    else:
+                        self.namespace[name] = loaded
+            except BaseException as error:
+                bad += list(value["members"])
+                errors.text_of(error)
+        self._learn_modules(_Closure(self), self.space.hidden)
+        self.hidden.collect(self.space.hidden)
+        touched |= self.space.refresh(touched, message.get("stamp", "loaded"))
+        found = {}
+        for name, component in self.space.components.items():
+            if name in touched:
+                found[name] = {
+                    "digest": component.digest, "members": component.members, "refs": component.refs,
+                    "uncarryable": component.uncarryable,
+                }  # fmt: skip
+        self.wire.send({"ok": not bad, "bad": bad, "components": found})
+
+    def _state(self, message: dict[str, Any]) -> None:
+        wanted = message.get("names") or [n for n in self.space.names() if not (n.startswith("__") and n.endswith("__"))]
+        limit = message.get("limit", 65536)
+        found = []
+        for name in wanted:
+            if name in self.namespace:
+                item = shown.variable(name, self.namespace[name], limit)
+                component = self.space.components.get(name)
+                item["digest"] = component.digest if component is not None else None
+                found.append(item)
+        self.wire.send({"variables": found})
+
+
+class _Closure:
+    """Names, modules and words that code and the functions that it can reach may use."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.names: set[str] = set()
+        self.stores: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words: set[str] = set()
+        self.modules: set[str] = set()
+        self.builtin_names: set[str] = set()
+        self.bound: set[str] = set()
+        self.dynamic = False
+
+    def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
+        space_ = self.worker.space
+        namespace = self.worker.namespace
+        self._take(own)
+        todo = list(loads)
+        while todo:
+            name = todo.pop()
+            if name in self.names:
+                continue
+            self.names.add(name)
+            for code in deferred.get(name, ()):
+                self._take(code)
+                todo += code.loads
+            if name not in namespace:
+                self.builtin_names.add(name)
+                continue
+            # What shares a component can be reached through it.
+            component = space_.components.get(name)
+            for member in component.members if component is not None else (name,):
+                if not space_.has(member):
+                    continue
+                reach = space_.reach(member)
+                for body in reach.codes:
+                    code = names.code_names(body)
+                    self._take(code)
+                    todo += code.loads
+                todo += reach.refs
+                self._add_modules(reach.modules)
+        self._add_modules(word for word in self.words if word in sys.modules)
+        if self.words & names.DYNAMIC:
+            self.dynamic = True
+
+    def _add_modules(self, modules: Iterable[str]) -> None:
+        for name in modules:
+            if name in self.modules or name not in sys.modules:
+                continue
+            self.modules.add(name)
+            top = name.split(".")[0]
+            if top != name:
+                self._add_modules([top])
+            path = self.worker.local.get(name)
+            if path is not None:
+                self.worker.files.reads.setdefault(path, "content")
+                self._add_modules(
+                    value.__name__ for value in vars(sys.modules[name]).values()
+                    if type(value) is types.ModuleType and value.__name__ in self.worker.local
+                )  # fmt: skip
+            for word in self.words:
+                if f"{name}.{word}" in sys.modules:
+                    self._add_modules([f"{name}.{word}"])
+
+    def _take(self, code: names.CodeNames) -> None:
+        self.words |= code.words
+        self.stores |= code.global_stores
+        self.attributes |= code.attributes
+
+    def merge(self, other: "_Closure", bound: set[str]) -> None:
+        """Adds a statement's uses; names that the step bound before it are its own."""
+        self.names |= other.names - bound
+        self.builtin_names |= other.builtin_names - bound
+        self.stores |= other.stores
+        self.attributes |= other.attributes
+        self.words |= other.words
+        self.modules |= other.modules
+        self.dynamic |= other.dynamic
+
+
+class _SeedNumpy:
+    """Seeds numpy's generator at the moment that it is imported."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.busy = False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "numpy.random.mtrand" or self.busy:
+            return None
+        import importlib.util
+
+        self.busy = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.busy = False
+        if spec is None or spec.loader is None:
+            return None
+        run, seed = spec.loader.exec_module, self.seed
+
+        def exec_module(module: Any) -> None:
+            run(module)
+            module.seed(seed)
+
+        try:
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        except AttributeError:
+            return None
+        return spec
+
+
+def _no_input(prompt: object = "") -> str:
+    raise EOFError("a step asked for input, and nobody is there to answer: give the value in the step instead")
+
+
+def _text_digest(source: str) -> str:
+    return hashlib.blake2b(b"text\0" + source.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+
+
+_LINE_WORDS = frozenset("f_lineno tb_lineno co_firstlineno getsource getsourcelines print_exc format_exc print_stack "
+                        "traceback inspect __file__ co_lines format_exception extract_stack findsource".split())  # fmt: skip
+
+
+def _line_aware(code: types.CodeType, digest: str, source: str) -> str:
+    """Code that looks at its own lines has read its text: there a comment counts."""
+    if names.code_names(code).words & _LINE_WORDS:
+        return _text_digest(source)
+    return digest
+
+
+_CLOCK_WORDS = {
+    "time": "the clock", "perf_counter": "the clock", "monotonic": "the clock", "now": "the clock", "today": "the clock",
+    "utcnow": "the clock", "time_ns": "the clock", "perf_counter_ns": "the clock", "process_time": "the clock",
+    "urandom": "entropy", "uuid4": "entropy", "uuid1": "entropy", "SystemRandom": "entropy", "token_hex": "entropy",
+    "token_bytes": "entropy", "token_urlsafe": "entropy", "default_rng": "", "getpid": "the process",
+}  # fmt: skip
+
+
+def _clock_words(words: set[str]) -> set[str]:
+    return {what for word in words if (what := _CLOCK_WORDS.get(word))}
+
+
+def _effects(noted: files.Files) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    seen = set()
+    for kind, what in noted.effects:
+        shown_ = [noted.relative(what)] if isinstance(what, str) else what
+        key = (kind, tuple(shown_))
+        if key not in seen and len(found) < 2000:
+            seen.add(key)
+            found.append([kind, shown_])
+    return found
+
+
+def _own_part(trace: types.TracebackType) -> types.TracebackType | None:
+    """The traceback without the worker's own frames at its outer end."""
+    here: types.TracebackType | None = trace
+    while here is not None and here.tb_frame.f_code.co_filename.startswith("<reweave"):
+        here = here.tb_next
+    return here
+
+
+def _ignore_interrupts() -> None:
+    """Between steps an interrupt means nothing; one that comes just now is swallowed."""
+    while True:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Frees the frames that a traceback holds: they would keep values alive that the truth has not."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
+def main(fd: int) -> None:
+    """Serves on descriptor `fd` until the engine hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Worker(wire.Wire(fd)).serve()
