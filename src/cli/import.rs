@@ -61,8 +61,13 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
 }
 
 fn told(format: &str, dir: &str, summary: &Summary) -> String {
+    let edits = match summary.patches {
+        0 => String::new(),
+        1 => ", one file edit".to_owned(),
+        many => format!(", {many} file edits"),
+    };
     let mut text = format!(
-        "{format}: {} steps, {} with recorded output, in {}\n",
+        "{format}: {} steps, {} with recorded output{edits}, in {}\n",
         summary.steps,
         summary.recorded,
         crate::step::plain_line(dir)

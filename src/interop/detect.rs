@@ -24,10 +24,17 @@ pub enum Format {
     Notebook,
     /// A Claude Code session log.
     ClaudeCode,
+    /// A Codex rollout log.
+    Codex,
     /// The memory of a smolagents agent.
     Smolagents,
     /// A mini-swe-agent trajectory.
     MiniSweAgent,
+    /// A SWE-agent trajectory.
+    SweAgent,
+    /// Events of OpenHands.
+    #[serde(rename = "openhands")]
+    OpenHands,
     /// A Python script.
     Script,
 }
@@ -38,8 +45,11 @@ impl Format {
         match self {
             Self::Notebook => "notebook",
             Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
             Self::Smolagents => "smolagents",
             Self::MiniSweAgent => "mini-swe-agent",
+            Self::SweAgent => "swe-agent",
+            Self::OpenHands => "openhands",
             Self::Script => "script",
         }
     }
@@ -49,8 +59,11 @@ impl Format {
         match self {
             Self::Notebook => "Jupyter notebook",
             Self::ClaudeCode => "Claude Code session",
+            Self::Codex => "Codex session",
             Self::Smolagents => "smolagents memory",
             Self::MiniSweAgent => "mini-swe-agent trajectory",
+            Self::SweAgent => "SWE-agent trajectory",
+            Self::OpenHands => "OpenHands events",
             Self::Script => "Python script",
         }
     }

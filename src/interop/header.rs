@@ -1,17 +1,23 @@
 //! The header that an imported step carries.
 
 use super::recorder::Origin;
+use crate::step::StepId;
 
 /// Most characters of the line for people.
 const LONGEST_SUMMARY: usize = 90;
 
-/// A `# /// step` block that says who wrote the step: `agent`, and of `origin` what is known.
-pub fn header(agent: Option<&str>, origin: &Origin) -> String {
+/// A `# /// step` block that says who wrote the step: `agent`, of `origin` what is known, and the
+/// steps that it needs.
+pub fn header(agent: Option<&str>, origin: &Origin, needs: &[StepId]) -> String {
     let mut lines: Vec<String> = agent.map(|agent| format!("agent = {}", quoted(agent))).into_iter().collect();
     for (key, value) in [("model", &origin.model), ("call", &origin.call)] {
         if let Some(value) = value {
             lines.push(format!("{key} = {}", quoted(value)));
         }
+    }
+    if !needs.is_empty() {
+        let needs: Vec<String> = needs.iter().map(|step| quoted(step.as_str())).collect();
+        lines.push(format!("needs = [{}]", needs.join(", ")));
     }
     if let Some(summary) = origin.reason.as_deref().and_then(summary) {
         lines.push(format!("summary = {}", quoted(&summary)));
@@ -50,7 +56,7 @@ mod tests {
             agent in "\\PC{0,20}", model in any::<Option<String>>(), call in any::<Option<String>>(), reason in any::<Option<String>>(),
         ) {
             let origin = Origin { model, call, reason, ..Origin::default() };
-            let parsed = parse_header(&header(Some(&agent), &origin));
+            let parsed = parse_header(&header(Some(&agent), &origin, &[]));
             prop_assert_eq!(parsed.problems, vec![]);
             prop_assert_eq!(parsed.header.agent, Some(agent));
             prop_assert_eq!(parsed.header.model, origin.model);

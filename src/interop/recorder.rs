@@ -39,6 +39,10 @@ pub struct Action {
     pub code: String,
     /// Who made it, when and why.
     pub origin: Origin,
+    /// What its file is named after, where the code does not say.
+    pub name: Option<String>,
+    /// Steps that it needs, beyond what its names say.
+    pub needs: Vec<StepId>,
     /// Whether it is not in the log but added by the import, so that the log's own steps can run.
     pub added: bool,
 }
@@ -170,13 +174,14 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    /// Adds a step. With a call that will be answered, the answer is waited for.
+    /// Adds a step and gives its id. With a call that will be answered, the answer is waited for.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn step(&mut self, frame: FrameRef, action: Action, answer: Answer<'_>) -> Result<(), ImportError> {
-        let name = source_slug(&action.code);
+    pub fn step(&mut self, frame: FrameRef, action: Action, answer: Answer<'_>) -> Result<StepId, ImportError> {
+        let name = action.name.as_deref().map_or_else(|| source_slug(&action.code), slug);
         let id = self.next_id(frame, &name);
+        let given_id = id.clone();
         let (call, recorded) = match answer {
             Answer::Awaited(call) => (Some(call.to_owned()), None),
             Answer::Known(given) => (None, given.map(|given| given.recorded)),
@@ -187,7 +192,20 @@ impl<'s> Recorder<'s> {
         if let Some(call) = call {
             self.calls.insert(call, (frame, serial));
         }
-        Ok(())
+        Ok(given_id)
+    }
+
+    /// Says what the model call cost that made the newest steps of a frame: those that still wait and have no cost
+    /// yet; the first of them bears it.
+    pub fn cost(&mut self, frame: FrameRef, tokens: Tokens) {
+        let Some(open) = self.frames.get_mut(frame.0) else { return };
+        let unpaid = open.queue.iter_mut().rev().map_while(|item| match &mut item.what {
+            What::Step(step) if step.action.origin.tokens.is_none() => Some(step),
+            _ => None,
+        });
+        if let Some(step) = unpaid.last() {
+            step.action.origin.tokens = Some(tokens);
+        }
     }
 
     /// Answers a call. What answers no call that waits is kept as a note.
@@ -209,6 +227,19 @@ impl<'s> Recorder<'s> {
                 What::Note(note) => note.result = text,
                 What::Step(step) => step.recorded = Some(given.recorded),
             }
+        }
+        self.drain(frame)
+    }
+
+    /// Says that a call will get no answer, and that nothing is wrong with that.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn ends_without(&mut self, call: &str) -> Result<(), ImportError> {
+        let Some((frame, serial)) = self.calls.remove(call) else { return Ok(()) };
+        let open = self.frames.get_mut(frame.0);
+        if let Some(item) = open.and_then(|open| open.queue.iter_mut().find(|item| item.serial == serial)) {
+            item.ready = true;
         }
         self.drain(frame)
     }
@@ -378,7 +409,7 @@ impl<'s> Recorder<'s> {
             action.origin.reason = (!thoughts.is_empty()).then(|| thoughts.join("\n\n"));
         }
         let agent = (!action.added).then_some(self.agent);
-        let header = super::header::header(agent, &action.origin);
+        let header = super::header::header(agent, &action.origin, &action.needs);
         let above = u32::try_from(header.matches('\n').count()).unwrap_or(u32::MAX);
         if let Some(line) = recorded.as_mut().and_then(|r| r.error.as_mut()).and_then(|e| e.line.as_mut()) {
             *line = line.saturating_add(above);

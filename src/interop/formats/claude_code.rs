@@ -211,18 +211,18 @@ impl Session<'_> {
             && let Some(command) = str_at(input, &["command"])
         {
             let reason = str_at(input, &["description"]).map(str::to_owned);
-            let action = Action { kind: Kind::Shell, code: command.to_owned(), origin, added: false };
+            let action = Action { kind: Kind::Shell, code: command.to_owned(), origin, ..Action::default() };
             if let Some(reason) = reason {
                 self.recorder.note(frame, NoteKind::Thought, "assistant", &reason)?;
             }
-            return self.recorder.step(frame, action, answer);
+            return self.recorder.step(frame, action, answer).map(drop);
         }
         // The Jupyter tool of an editor runs Python in the notebook's kernel.
         if name.ends_with("executeCode")
             && let Some(code) = str_at(input, &["code"])
         {
-            let action = Action { kind: Kind::Step, code: code.to_owned(), origin, added: false };
-            return self.recorder.step(frame, action, answer);
+            let action = Action { kind: Kind::Step, code: code.to_owned(), origin, ..Action::default() };
+            return self.recorder.step(frame, action, answer).map(drop);
         }
         if let Some(prompt) = str_at(input, &["prompt"]).filter(|_| matches!(name, "Task" | "Agent")) {
             let title = str_at(input, &["description"]).unwrap_or("sub agent").to_owned();

@@ -20,6 +20,9 @@ use crate::step::{Kind, StepError};
 /// The fences that hold a command.
 const FENCES: [&str; 3] = ["```mswea_bash_command", "```bash", "```sh"];
 
+/// What a command prints to end the run.
+const ENDS: [&str; 2] = ["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
+
 /// Whether the records are a mini-swe-agent trajectory.
 pub fn is(sample: &Sample) -> bool {
     let named =
@@ -47,10 +50,15 @@ pub fn read(recording: &Recording<'_>, layout: Layout, sink: &mut dyn Sink) -> R
         model: str_at(&frame, &["info", "config", "model", "model_name"]).map(str::to_owned),
         waiting: VecDeque::new(),
         called: 0,
+        submits: false,
     };
     let warnings = each_record(recording, layout, &["messages"], &mut |_, message| trajectory.message(&message))?;
     for warning in warnings {
         trajectory.recorder.warn(warning.place, warning.what);
+    }
+    // The command that ends a run is never answered.
+    if let Some(last) = trajectory.waiting.pop_back().filter(|_| trajectory.submits) {
+        trajectory.recorder.ends_without(&last)?;
     }
     let submission = text_at(&frame, &["info", "submission"]).unwrap_or_default();
     submitted(&mut trajectory.recorder, &submission, trajectory.model.clone())?;
@@ -80,6 +88,8 @@ struct Trajectory<'s> {
     /// Calls that wait for their observation, oldest first.
     waiting: VecDeque<String>,
     called: usize,
+    /// Whether the last command was the one that ends a run.
+    submits: bool,
 }
 
 impl Trajectory<'_> {
@@ -119,6 +129,7 @@ impl Trajectory<'_> {
         let mut usage = tokens(at(message, &["extra", "response", "usage"]));
         for (command, call) in commands {
             self.called += 1;
+            self.submits = ENDS.iter().any(|end| command.contains(end));
             let key = call.map_or_else(|| format!("#{}", self.called), str::to_owned);
             let origin = Origin {
                 at: moment(at(message, &["extra", "timestamp"])),
@@ -127,7 +138,7 @@ impl Trajectory<'_> {
                 tokens: usage.take(),
                 reason: None,
             };
-            let action = Action { kind: Kind::Shell, code: command, origin, added: false };
+            let action = Action { kind: Kind::Shell, code: command, origin, ..Action::default() };
             self.recorder.step(TOP, action, Answer::Awaited(&key))?;
             self.waiting.push_back(key);
         }
@@ -236,12 +247,14 @@ mod tests {
             {"role": "assistant", "content": "THOUGHT: I look.\r\n\n```mswea_bash_command\nls -la\npwd\n```\nbye"},
             {"role": "user", "content": "<returncode>1</returncode>\n<output>\na\r\nb\n</output>"},
             {"role": "assistant", "content": "```mswea_bash_command\nsleep 9\n```"},
+            {"role": "assistant", "content": "```mswea_bash_command\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```"},
         ]));
         assert_eq!(
             shown(&run),
             [
                 ("ls -la\npwd\n".into(), "a\r\nb\n".into(), Some("exit status 1".into())),
-                ("sleep 9\n".into(), String::new(), None)
+                ("sleep 9\n".into(), String::new(), None),
+                ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n".into(), String::new(), None),
             ]
         );
         assert_eq!(run.steps[0].provenance.reason.as_deref(), Some("I look."));

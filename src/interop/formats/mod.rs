@@ -4,23 +4,31 @@
 //!
 //! - [`of`], [`read`]: the table of formats: what tells one, and what reads it.
 //! - `notebook`: Jupyter, nbformat 2 to 4; `script`: Python text, split at `# %%` or at top-level statements.
-//! - `claude_code`, `smolagents`, `mini_swe_agent`: logs of agents, each through a [`super::recorder::Recorder`].
+//! - `claude_code`, `codex`, `smolagents`, `mini_swe_agent`, `swe_agent`, `openhands`: logs of agents, each through a [`super::recorder::Recorder`].
 //! - [`records`]: the records of a file one at a time, whether they stand on lines or in a list; [`result`]:
 //!   what tools give, in the words of a step.
 //!
 //! A reader never fails on a part that it does not understand: it says so in a warning and goes on.
 
+mod apply_patch;
 mod claude_code;
 #[cfg(test)]
 mod claude_code_tests;
 mod claude_edit;
+mod codex;
+mod codex_output;
+#[cfg(test)]
+mod codex_tests;
 mod mini_swe_agent;
 pub mod notebook;
 mod notebook_output;
+mod openhands;
+mod openhands_sdk;
 mod records;
 mod result;
 pub mod script;
 mod smolagents;
+mod swe_agent;
 mod traceback;
 
 use super::detect::Sample;
@@ -33,8 +41,11 @@ type Tells = fn(&Sample) -> bool;
 const TABLE: &[(Format, Tells)] = &[
     (Format::Notebook, notebook::is),
     (Format::ClaudeCode, claude_code::is),
+    (Format::Codex, codex::is),
     (Format::Smolagents, smolagents::is),
     (Format::MiniSweAgent, mini_swe_agent::is),
+    (Format::SweAgent, swe_agent::is),
+    (Format::OpenHands, openhands::is),
 ];
 
 /// The format that these records are of.
@@ -50,8 +61,11 @@ pub fn read(found: Found, recording: &Recording<'_>, sink: &mut dyn Sink) -> Res
     match found.format {
         Format::Notebook => notebook::read(recording, sink),
         Format::ClaudeCode => claude_code::read(recording, found.layout, sink),
+        Format::Codex => codex::read(recording, found.layout, sink),
         Format::Smolagents => smolagents::read(recording, found.layout, sink),
         Format::MiniSweAgent => mini_swe_agent::read(recording, found.layout, sink),
+        Format::SweAgent => swe_agent::read(recording, found.layout, sink),
+        Format::OpenHands => openhands::read(recording, found.layout, sink),
         Format::Script => script::read(recording, sink),
     }
 }

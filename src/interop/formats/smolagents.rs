@@ -100,12 +100,12 @@ impl Memory<'_> {
                 code: "def final_answer(answer):\n    return answer\n".to_owned(),
                 origin: Origin { reason, ..Origin::default() },
                 added: true,
-                kind: Kind::Step,
+                ..Action::default()
             };
             self.recorder.step(TOP, added, Answer::Known(None))?;
         }
-        let action = Action { kind: Kind::Step, code, origin, added: false };
-        self.recorder.step(TOP, action, Answer::Known(Some(Given { recorded, text: None }.into())))
+        let action = Action { kind: Kind::Step, code, origin, ..Action::default() };
+        self.recorder.step(TOP, action, Answer::Known(Some(Given { recorded, text: None }.into()))).map(drop)
     }
 }
 
