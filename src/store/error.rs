@@ -107,15 +107,16 @@ impl StoreError {
     }
 }
 
-/// Extended result code of a failed `write(2)`: SQLite reports a hit limit on file size so, not as a full disk.
-const SQLITE_IOERR_WRITE: i32 = 778;
+/// Extended result codes of a failed `write(2)`, and of a log's index that can't grow: SQLite reports a hit limit on
+/// file size so, not as a full disk.
+const NO_ROOM: [i32; 2] = [778, 4874];
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match &error {
             rusqlite::Error::SqliteFailure(cause, message) => match cause.code {
                 ErrorCode::DiskFull => Self::Full,
-                ErrorCode::SystemIoFailure if cause.extended_code == SQLITE_IOERR_WRITE => Self::Full,
+                ErrorCode::SystemIoFailure if NO_ROOM.contains(&cause.extended_code) => Self::Full,
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Busy,
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
                     Self::damaged(message.clone().unwrap_or_else(|| cause.to_string()))

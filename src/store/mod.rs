@@ -9,6 +9,9 @@
 //! - [`Seen`], [`Recorded`], [`Latest`], [`Brief`]: versions and executions as they are kept.
 //! - [`Proposal`], [`Arrival`], [`Trial`]: patches as they come in and are tried.
 //! - [`Plan`], [`Done`], [`Deed`]: what reweave itself does to step files: intent, rename, commit; undo and redo.
+//! - [`SavedValue`], [`Key`]: values kept for tomorrow, marked with the user's key.
+//! - [`Retention`], [`Freed`], [`Sizes`]: housekeeping.
+//! - [`claim`], [`Ownership`], [`Incumbent`]: who owns a run, and where it listens.
 //! - [`query`]: questions over time.
 //!
 //! The tables are described in `schema.sql`. Two processes may use one store at once: SQLite's log lets readers
@@ -19,14 +22,19 @@ mod deed;
 mod error;
 mod event;
 mod execution;
+mod gc;
 mod import;
 mod journal;
+mod kept_file;
+mod key;
 mod names;
 mod open;
+mod owner;
 mod patch;
 mod provenance;
 pub mod query;
 mod reader;
+mod saved;
 mod schema;
 mod scratch;
 mod version;
@@ -40,11 +48,16 @@ pub use blob::LARGEST_BLOB;
 pub use deed::{Change, DeedError, Done, Plan, Recovered};
 pub use error::StoreError;
 pub use execution::{Brief, Latest, Recorded};
+pub use gc::{Freed, Retention, Sizes};
 pub use journal::{Decision, Deed, DeedFile, DeedId, DeedKind, DeedState};
+pub use kept_file::KeptFile;
+pub use key::{Key, Mac};
 pub use names::Subject;
 pub use open::Notice;
+pub use owner::{Claim, Incumbent, OwnerError, Ownership, claim};
 pub use patch::{Arrival, Proposal, Trial};
 pub use reader::Reader;
+pub use saved::SavedValue;
 pub use schema::SCHEMA;
 pub use version::Seen;
 pub use writer::Receipt;
@@ -60,6 +73,7 @@ pub struct Store {
     reader: Reader,
     writer: Arc<Writer>,
     home: PathBuf,
+    newest_blob_at_opening: i64,
     notices: Vec<Notice>,
     _scratch: Option<Arc<Scratch>>,
 }
@@ -79,6 +93,7 @@ impl Store {
             reader: self.reader()?,
             writer: Arc::clone(&self.writer),
             home: self.home.clone(),
+            newest_blob_at_opening: self.newest_blob_at_opening,
             notices: Vec::new(),
             _scratch: self._scratch.clone(),
         })

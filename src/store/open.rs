@@ -116,9 +116,17 @@ impl Store {
                 notices.push(Notice::Migrated { from });
             }
         }
+        let newest_blob_at_opening = sql.query_row("SELECT COALESCE(MAX(id), 0) FROM blob", [], |row| row.get(0))?;
         let writer = Writer::start(sql, faults)?;
         let reader = Reader::new(connect(&file, false)?, Some(writer.progress()));
-        Ok(Self { reader, writer: Arc::new(writer), home: home.to_owned(), notices, _scratch: scratch.map(Arc::new) })
+        Ok(Self {
+            reader,
+            writer: Arc::new(writer),
+            home: home.to_owned(),
+            newest_blob_at_opening,
+            notices,
+            _scratch: scratch.map(Arc::new),
+        })
     }
 
     /// Another reader of the same store, for another thread.
@@ -126,7 +134,19 @@ impl Store {
     /// # Errors
     /// When the store can't be opened once more.
     pub fn reader(&self) -> Result<Reader, StoreError> {
-        Ok(Reader::new(connect(&self.home.join(FILE), false)?, Some(self.writer.progress())))
+        Ok(Reader::new(connect(&self.file(), false)?, Some(self.writer.progress())))
+    }
+
+    /// The database.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.home.join(FILE)
+    }
+
+    /// Brings what the log holds into the database, as far as no reader is in the way.
+    pub(crate) fn checkpoint(&self) {
+        if let Ok(sql) = connect(&self.file(), true) {
+            let _ = sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
     }
 
     /// Makes the next opening look at every page of the store. Call it when something could not be read.
