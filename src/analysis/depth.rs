@@ -3,7 +3,7 @@
 //! The parser keeps its own stack, but its tree is walked and dropped by recursion, and running out of stack
 //! ends the process. CPython takes no more than 200 brackets and 100 indents.
 
-use super::lexical::{Kind, tokens};
+use super::lexical::{Kind, Token};
 
 /// Brackets within brackets, fields of f-strings among them.
 const BRACKETS: usize = 200;
@@ -11,6 +11,9 @@ const BRACKETS: usize = 200;
 const INDENTS: usize = 100;
 /// Operators, dots, calls and `elif`s that nest in one another.
 const CHAIN: usize = 5_000;
+
+/// What is no deeper can be walked on any thread's stack.
+pub(super) const SHALLOW: usize = 40;
 
 /// What is nested too deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -23,16 +26,12 @@ pub(super) enum TooDeep {
     Chain,
 }
 
-/// Refuses a source that is nested deeper than CPython could run.
-pub(super) fn check(text: &str) -> Result<(), TooDeep> {
-    // Most sources are too short to be deep in any way.
-    if text.len() <= BRACKETS {
-        return Ok(());
-    }
-    let mut counter = Counter { open: vec![0], indents: vec![(0, 0)], in_chain: 0, elifs: 0 };
-    let tokens = tokens(text);
+/// How deep a source is nested, at most, in any way that its tree nests. Refuses what is deeper than CPython
+/// could run.
+pub(super) fn measure(text: &str, tokens: &[Token]) -> Result<usize, TooDeep> {
+    let mut counter = Counter::default();
     let mut first = true;
-    for token in &tokens {
+    for token in tokens {
         let word = if token.kind == Kind::Word { text.get(token.range.clone()).unwrap_or_default() } else { "" };
         if first && token.kind != Kind::Newline && token.kind != Kind::Comment {
             counter.line(indent_of(text, token.range.start), word)?;
@@ -43,14 +42,7 @@ pub(super) fn check(text: &str) -> Result<(), TooDeep> {
             Kind::Close | Kind::FieldClose | Kind::FormatEnd => counter.close(),
             Kind::Punctuation(b',' | b';') => counter.next(),
             Kind::Punctuation(_) => counter.operation()?,
-            Kind::Word
-                if matches!(
-                    word,
-                    "if" | "else" | "lambda" | "not" | "and" | "or" | "in" | "is" | "await" | "yield" | "for"
-                ) =>
-            {
-                counter.operation()?
-            }
+            Kind::Word if is_operator(word) => counter.operation()?,
             Kind::Newline => {
                 counter.end();
                 first = true;
@@ -58,7 +50,11 @@ pub(super) fn check(text: &str) -> Result<(), TooDeep> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(counter.deepest)
+}
+
+fn is_operator(word: &str) -> bool {
+    matches!(word, "if" | "else" | "lambda" | "not" | "and" | "or" | "in" | "is" | "await" | "yield" | "for")
 }
 
 fn indent_of(text: &str, at: usize) -> usize {
@@ -74,6 +70,13 @@ struct Counter {
     indents: Vec<(usize, usize)>,
     in_chain: usize,
     elifs: usize,
+    deepest: usize,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { open: vec![0], indents: vec![(0, 0)], in_chain: 0, elifs: 0, deepest: 0 }
+    }
 }
 
 impl Counter {
@@ -82,7 +85,9 @@ impl Counter {
             *last += 1;
             self.in_chain += 1;
         }
-        if self.in_chain + self.elifs > CHAIN { Err(TooDeep::Chain) } else { Ok(()) }
+        let depth = self.in_chain + self.elifs + self.indents.len();
+        self.deepest = self.deepest.max(depth);
+        if depth > CHAIN { Err(TooDeep::Chain) } else { Ok(()) }
     }
 
     fn open(&mut self) -> Result<(), TooDeep> {
@@ -137,13 +142,20 @@ impl Counter {
         if self.indents.len() > INDENTS + 1 {
             return Err(TooDeep::Indents);
         }
-        if self.elifs > CHAIN { Err(TooDeep::Chain) } else { Ok(()) }
+        let depth = self.elifs + self.indents.len();
+        self.deepest = self.deepest.max(depth);
+        if depth > CHAIN { Err(TooDeep::Chain) } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lexical::tokens;
     use super::*;
+
+    fn check(text: &str) -> Result<(), TooDeep> {
+        measure(text, &tokens(text)).map(drop)
+    }
 
     #[test]
     fn what_nests_is_counted() {
@@ -157,6 +169,7 @@ mod tests {
             blocks += &format!("{}if x:\n", " ".repeat(depth));
         }
         assert_eq!(check(&blocks), Err(TooDeep::Indents));
+        assert!(measure("x = f(a.b, (1))", &tokens("x = f(a.b, (1))")).unwrap() < 6);
         let elifs = "if a:\n  x\n".to_owned() + &"elif b:\n  y\n".repeat(6000);
         assert_eq!(check(&elifs), Err(TooDeep::Chain));
     }

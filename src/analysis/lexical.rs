@@ -46,6 +46,8 @@ pub(super) enum Kind {
     Comment,
     /// The end of a logical line.
     Newline,
+    /// IPython's own syntax, from its mark to the end of its line. Only from [`tokens_with_magics`].
+    Magic,
 }
 
 /// What is open at the place being read.
@@ -63,8 +65,17 @@ enum Open {
 
 /// The tokens of a source.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
-    let mut scanner =
-        Scanner { text: text.as_bytes(), at: 0, open: Vec::new(), tokens: Vec::with_capacity(text.len() / 4) };
+    scan(text, false)
+}
+
+/// The tokens of a source that may hold IPython's syntax.
+pub(super) fn tokens_with_magics(text: &str) -> Vec<Token> {
+    scan(text, true)
+}
+
+fn scan(text: &str, magics: bool) -> Vec<Token> {
+    let tokens = Vec::with_capacity(text.len() / 4);
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0, open: Vec::new(), tokens, magics };
     scanner.run();
     scanner.tokens
 }
@@ -74,6 +85,7 @@ struct Scanner<'s> {
     at: usize,
     open: Vec<Open>,
     tokens: Vec<Token>,
+    magics: bool,
 }
 
 impl Scanner<'_> {
@@ -102,6 +114,10 @@ impl Scanner<'_> {
     fn code(&mut self) {
         let start = self.at;
         let byte = self.byte(0);
+        if self.magics && self.is_magic(byte) {
+            self.magic();
+            return;
+        }
         match byte {
             b' ' | b'\t' | 0x0c => self.at += 1,
             b'\n' | b'\r' => self.line_end(),
@@ -165,6 +181,43 @@ impl Scanner<'_> {
                 self.push(Kind::Punctuation(other), start);
             }
         }
+    }
+
+    /// Whether IPython's syntax begins here: at the start of a statement, or right of a `=`.
+    fn is_magic(&self, byte: u8) -> bool {
+        if !matches!(byte, b'%' | b'!' | b'?' | b'/' | b',' | b';') || !self.open.is_empty() {
+            return false;
+        }
+        match self.tokens.last().map(|token| token.kind) {
+            Some(Kind::Punctuation(b'=')) => match byte {
+                b'!' => true,
+                b'%' => self.byte(1).is_ascii_alphabetic(),
+                _ => false,
+            },
+            Some(Kind::Comment) => {
+                let comments = self.tokens.iter().rev().skip_while(|token| token.kind == Kind::Comment);
+                comments.clone().next().is_none_or(|token| token.kind == Kind::Newline) && self.is_mark(byte)
+            }
+            None | Some(Kind::Newline) => self.is_mark(byte),
+            _ => false,
+        }
+    }
+
+    fn is_mark(&self, byte: u8) -> bool {
+        matches!(byte, b'%' | b'!' | b'?') || self.byte(1).is_ascii_alphabetic() || self.byte(1) == b'_'
+    }
+
+    /// The rest of a line, and of those that a backslash joins to it.
+    fn magic(&mut self) {
+        let start = self.at;
+        while self.at < self.text.len() && !matches!(self.byte(0), b'\n' | b'\r') {
+            if self.byte(0) == b'\\' && matches!(self.byte(1), b'\n' | b'\r') {
+                self.at += if self.byte(1) == b'\r' && self.byte(2) == b'\n' { 2 } else { 1 };
+            }
+            self.at += 1;
+        }
+        self.at = self.at.min(self.text.len());
+        self.push(Kind::Magic, start);
     }
 
     fn in_field(&self) -> bool {

@@ -7,6 +7,7 @@
 //! - [`Options`]: the run's Python version, whether IPython's syntax is allowed, and a [`PythonParser`] to
 //!   ask where the parser built in can't read a source.
 //! - [`effects`]: what calling a function does; it is charged to whoever calls it.
+//! - [`PythonParser`]: an interpreter's own parser, handed in by whoever has one; `tree` makes its [`Tree`] over.
 //! - `lexical`, `rewrite`, `magics`, `depth`: what is done to a source before it is parsed; nothing moves, so
 //!   that places in the text stay what they are.
 //! - `walk`: the tree, in order of execution.
@@ -17,20 +18,26 @@
 
 mod bits;
 pub mod builtins;
+mod deep_stack;
 mod depth;
 pub mod effects;
+mod interpreter;
 mod lexical;
 mod lines;
+mod magics;
 mod names;
+mod reading;
 mod rewrite;
+mod tree;
 mod walk;
 
 use std::collections::BTreeSet;
 
-use rustpython_parser::{Parse, ast};
-
 use crate::step::Name;
 
+use reading::Reading;
+
+pub use interpreter::{Judgement, Node, PythonParser, Question, Tree, Unavailable};
 pub use lines::Lines;
 pub use names::{AnalyzedBy, Certainty, Import, Judge, Occurrence, OccurrenceKind, Read, StepNames, SyntaxError};
 
@@ -53,42 +60,38 @@ impl PythonVersion {
     }
 }
 
-/// How to read a source.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// The run's Python.
-    pub python: PythonVersion,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { python: PythonVersion::DEFAULT }
-    }
+/// How to read sources.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'p> {
+    /// The run's Python; [`PythonVersion::DEFAULT`] where it is not known.
+    pub python: Option<PythonVersion>,
+    /// An interpreter's own parser, asked where the parser built in can't read a source, and for the last word
+    /// on what is no Python.
+    pub parser: Option<&'p dyn PythonParser>,
 }
 
 /// The names that a step reads and writes.
-pub fn analyze(source: &str, options: &Options) -> StepNames {
-    if let Err(why) = depth::check(source) {
-        return StepNames::opaque(why.to_string());
-    }
-    let text = rewrite::rewrite(source);
-    match ast::Suite::parse(&text, "<step>") {
-        Ok(body) => walk::walk(source, &text, &body, options.python),
-        Err(error) => {
-            let relaxed = rewrite::relax(&text);
-            match ast::Suite::parse(&relaxed, "<step>") {
-                Ok(body) => walk::walk(source, &relaxed, &body, options.python),
-                Err(_) => {
-                    let at = error.offset.to_usize().min(source.len());
-                    let (line, column) = Lines::new(source).position(source, at);
-                    let mut names = StepNames::opaque("the source can't be parsed");
-                    names.syntax_error =
-                        Some(SyntaxError { message: error.error.to_string(), line, column, judged_by: Judge::Parser });
-                    names
-                }
-            }
+pub fn analyze(source: &str, options: &Options<'_>) -> StepNames {
+    analyze_all(&[source], options).pop().unwrap_or_default()
+}
+
+/// As [`analyze`], for many steps. The interpreter's parser, if there is one, is asked once for all.
+pub fn analyze_all(sources: &[&str], options: &Options<'_>) -> Vec<StepNames> {
+    let python = options.python.unwrap_or(PythonVersion::DEFAULT);
+    let mut read: Vec<Reading> = sources.iter().map(|source| reading::read(source, python)).collect();
+    if let Some(parser) = options.parser {
+        let questions: Vec<Question<'_>> = read
+            .iter()
+            .zip(sources)
+            .map(|(reading, source)| Question { source: reading.python(source), tree: reading.names.is_none() })
+            .collect();
+        // An interpreter that can't be asked leaves things as they are, and the judge says who it was.
+        let judgements = parser.parse(&questions).unwrap_or_default();
+        for ((reading, source), judgement) in read.iter_mut().zip(sources).zip(judgements) {
+            reading.judge(source, judgement, python);
         }
     }
+    read.into_iter().map(Reading::finish).collect()
 }
 
 /// The names that a source may read before it has bound them, builtins left out.

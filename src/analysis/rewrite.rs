@@ -14,23 +14,13 @@ use std::ops::Range;
 use super::lexical::{Kind, Token, tokens};
 
 /// Writes strings with fields as tuples of the fields.
-pub(super) fn rewrite(text: &str) -> Cow<'_, str> {
-    if !may_have_fields(text) {
-        return Cow::Borrowed(text);
-    }
-    let tokens = tokens(text);
+pub(super) fn rewrite<'t>(text: &'t str, tokens: &[Token]) -> Cow<'t, str> {
     if !tokens.iter().any(|token| token.kind == Kind::FormatStart) {
         return Cow::Borrowed(text);
     }
     let mut out = text.as_bytes().to_vec();
-    fields_to_tuples(&tokens, &mut out);
+    fields_to_tuples(tokens, &mut out);
     into_text(text, out)
-}
-
-/// A cheap look for an `f` or a `t` before a quote.
-fn may_have_fields(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.windows(2).any(|pair| matches!(pair, [b'f' | b'F' | b't' | b'T' | b'r' | b'R', b'"' | b'\'']))
 }
 
 fn into_text(text: &str, out: Vec<u8>) -> Cow<'_, str> {
@@ -246,7 +236,7 @@ mod tests {
             ("rf'''\n{a}\n'''", "(    \n a,\n  )"),
             ("f'{a != b}' == ''", "(  a != b,) == ''"),
         ] {
-            let written = rewrite(text);
+            let written = rewrite(text, &tokens(text));
             assert_eq!(written, expected, "{text}");
             assert_eq!(written.len(), text.len(), "{text}");
         }

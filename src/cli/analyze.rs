@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CliError, Context, Palette, Role};
 use crate::analysis::{self, AnalyzedBy, Options, StepNames, SyntaxError};
+use crate::engine::InterpreterParser;
 use crate::graph::{self, Edge, Resolved};
 use crate::run::{RunDir, decode_python};
 use crate::step::{Kind, Name, StepId, plain_line};
@@ -24,6 +25,10 @@ pub struct Args {
     /// Run directories and Python files; `-` reads JSON lines `{"id","source"}` from standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+
+    /// The interpreter whose parser has the last word on what is Python
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    python: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,8 +77,16 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         let what = format!("two steps are called {}", step.id);
         return Err(CliError::new(what).hint("give each file, and each line of standard input, an id of its own"));
     }
-    let options = Options::default();
-    let names: Vec<StepNames> = steps.iter().map(|step| analysis::analyze(&step.source, &options)).collect();
+    let parser = InterpreterParser::new(&args.python);
+    let options = match parser.version() {
+        Ok(version) => Options { python: Some(version), parser: Some(&parser) },
+        Err(why) => {
+            context.message(format!("{}; what is no Python is judged without it", plain_line(&why.to_string())));
+            Options::default()
+        }
+    };
+    let sources: Vec<&str> = steps.iter().map(|step| step.source.as_str()).collect();
+    let names: Vec<StepNames> = analysis::analyze_all(&sources, &options);
     let pairs: Vec<(StepId, &StepNames)> = steps.iter().map(|step| step.id.clone()).zip(&names).collect();
     let (resolved, edges) = graph::resolve(&pairs);
     let rows = pairs.iter().zip(&resolved).map(|((id, names), resolved)| row(id, names, resolved)).collect();

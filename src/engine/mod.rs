@@ -6,6 +6,7 @@
 //!   up to date and tells what happens as [`Report`]s; [`Engine::state`] answers what stood after a step.
 //! - [`Settings`]: what is fixed while an engine lives: directory, interpreter, seed, limits.
 //! - [`Vault`]: where it keeps values and file contents between runs.
+//! - [`InterpreterParser`]: a one-off process that judges sources and runs none of them.
 //!
 //! Inside: `state` is the run at a place in the order by digests alone, and decides what is fresh; `line` is a
 //! process and what it holds; `walk` goes through the steps; `execute` runs one; `disk` is the files that
@@ -15,6 +16,7 @@ mod disk;
 mod execute;
 mod line;
 mod output;
+mod parser;
 mod process;
 mod protocol;
 mod state;
@@ -22,6 +24,7 @@ mod task;
 mod vault;
 mod walk;
 
+pub use parser::InterpreterParser;
 pub use task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};
 pub use walk::Engine;

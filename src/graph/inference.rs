@@ -58,7 +58,6 @@ struct Entry {
     resolved: Resolved,
 }
 
-#[allow(dead_code, reason = "steps are put in and taken out one by one by the graph that is kept")]
 impl Inference {
     /// The place after the last.
     pub fn last_place(&self) -> Place {

@@ -4,12 +4,18 @@
 //!
 //! - [`Edge`], [`EdgeKind`]: that one step needs another, and the names for which it does.
 //! - [`infer_edges`]: the edges of a list of steps; [`resolve`]: what each reads and writes among the others.
+//! - [`ExecutionStateGraph`]: the graph that is kept: a petgraph of [`StepNode`]s and [`Need`]s, stale marks with
+//!   their reasons, what a replay comes to ([`ReplayEntry`]), where a name comes from.
+//! - [`render`]: a graph as text, in several [`Format`]s.
 //! - `inference`: reaching definitions, kept up to date by name as single steps change; `linking`: what a step
 //!   does by running functions of steps before it.
 
 mod edge;
 mod inference;
 mod linking;
+mod render;
+mod state;
+mod svg;
 
 use std::sync::Arc;
 
@@ -18,6 +24,8 @@ use crate::step::StepId;
 
 pub use edge::{Edge, EdgeKind};
 pub use inference::Resolved;
+pub use render::{Drawn, Format, render};
+pub use state::{ExecutionStateGraph, GraphError, Need, ReplayEntry, StepNode, StepOutput};
 
 use inference::Inference;
 

@@ -6,7 +6,7 @@
 use rustpython_parser::ast::{self, Constant, Expr};
 use rustpython_parser::{Mode, parse};
 
-use super::super::{OccurrenceKind, depth, rewrite};
+use super::super::{OccurrenceKind, depth, lexical, rewrite};
 use super::Walker;
 use super::scope::Place;
 use super::state::Held;
@@ -125,12 +125,14 @@ impl Walker<'_> {
 
     /// Reads constant source as if it stood here.
     fn run_constant(&mut self, text: &str, is_exec: bool) {
-        if depth::check(text).is_err() || self.placeless >= 3 {
+        let text = if is_exec { text } else { text.trim_start_matches([' ', '\t']) };
+        let tokens = lexical::tokens(text);
+        let shallow = depth::measure(text, &tokens).is_ok_and(|depth| depth <= depth::SHALLOW);
+        if !shallow || self.placeless >= 3 {
             self.make_opaque("exec of a source that is nested too deep");
             return;
         }
-        let text = if is_exec { text } else { text.trim_start_matches([' ', '\t']) };
-        let text = rewrite::rewrite(text);
+        let text = rewrite::rewrite(text, &tokens);
         let mode = if is_exec { Mode::Module } else { Mode::Expression };
         let Ok(tree) = parse(&text, mode, "<constant>") else {
             self.make_opaque("exec of a constant that can't be parsed");

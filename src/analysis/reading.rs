@@ -1,0 +1,158 @@
+//! One source on its way to names: IPython's syntax out, depth measured, parsed, walked.
+
+use std::borrow::Cow;
+
+use rustpython_parser::{Parse, ast};
+
+use super::interpreter::Judgement;
+use super::magics::{self, Translation};
+use super::{
+    AnalyzedBy, Certainty, Judge, Lines, PythonVersion, StepNames, SyntaxError, deep_stack, depth, lexical, rewrite,
+    tree, walk,
+};
+
+/// What was read of a source so far.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// The source without IPython's syntax, if it has any.
+    translation: Option<Translation>,
+    /// The names, if the parser built in could read it.
+    pub names: Option<StepNames>,
+    /// Why it could not.
+    refused: Option<SyntaxError>,
+    /// Why nothing may walk it.
+    too_deep: Option<String>,
+}
+
+/// Reads a source with the parser built in.
+pub(super) fn read(source: &str, python: PythonVersion) -> Reading {
+    let mut reading = Reading::default();
+    let first = parse(source, source, python);
+    let (names, error) = match first {
+        Parsed::Names(names) => (Some(*names), None),
+        Parsed::TooDeep(why) => {
+            reading.too_deep = Some(why);
+            (None, None)
+        }
+        Parsed::Refused(error) => (None, Some(error)),
+    };
+    reading.names = names;
+    reading.refused = error;
+    // No Python holds IPython's syntax, so only what is no Python is looked at for it.
+    if reading.names.is_none()
+        && magics::may_have(source)
+        && let Some(translation) = magics::translate(source)
+    {
+        reading.too_deep = None;
+        match parse(source, &translation.text, python) {
+            Parsed::Names(names) => reading.names = Some(*names),
+            Parsed::TooDeep(why) => reading.too_deep = Some(why),
+            Parsed::Refused(error) => reading.refused = Some(error),
+        }
+        reading.translation = Some(translation);
+    }
+    reading
+}
+
+enum Parsed {
+    Names(Box<StepNames>),
+    Refused(SyntaxError),
+    TooDeep(String),
+}
+
+/// Parses and walks `python_text`, which has the length of `source`.
+fn parse(source: &str, python_text: &str, python: PythonVersion) -> Parsed {
+    let tokens = lexical::tokens(python_text);
+    let depth = match depth::measure(python_text, &tokens) {
+        Ok(depth) => depth,
+        Err(why) => return Parsed::TooDeep(why.to_string()),
+    };
+    let text = rewrite::rewrite(python_text, &tokens);
+    drop(tokens);
+    // The tree is made, walked and dropped where the stack is deep enough for it: running out of stack would
+    // end the process.
+    let work = || parse_and_walk(source, &text, python);
+    if depth <= depth::SHALLOW {
+        return work();
+    }
+    deep_stack::with_deep_stack(work).unwrap_or_else(|| Parsed::TooDeep("no stack could be had to read it".into()))
+}
+
+fn parse_and_walk(source: &str, text: &str, python: PythonVersion) -> Parsed {
+    let error = match ast::Suite::parse(text, "<step>") {
+        Ok(body) => return Parsed::Names(Box::new(walk::walk(source, text, &body, python))),
+        Err(error) => error,
+    };
+    if let Cow::Owned(relaxed) = rewrite::relax(text)
+        && relaxed != text
+        && let Ok(body) = ast::Suite::parse(&relaxed, "<step>")
+    {
+        return Parsed::Names(Box::new(walk::walk(source, &relaxed, &body, python)));
+    }
+    let at = error.offset.to_usize().min(source.len());
+    let (line, column) = Lines::new(source).position(source, at);
+    Parsed::Refused(SyntaxError { message: error.error.to_string(), line, column, judged_by: Judge::Parser })
+}
+
+impl Reading {
+    /// The source as an interpreter would be given it.
+    pub fn python<'a>(&'a self, source: &'a str) -> &'a str {
+        self.translation.as_ref().map_or(source, |translation| &translation.text)
+    }
+
+    /// Takes in what an interpreter says.
+    pub fn judge(&mut self, source: &str, judgement: Judgement, python: PythonVersion) {
+        match judgement {
+            Judgement::Invalid(error) => {
+                // It can't be compiled, so it does nothing; what it means to do is shown all the same.
+                let mut names = self.names.take().unwrap_or_default();
+                names.syntax_error = Some(error);
+                names.analyzed_by = AnalyzedBy::Worker;
+                self.names = Some(names);
+            }
+            Judgement::Valid(Some(tree)) if self.names.is_none() => {
+                let text = self.python(source).to_owned();
+                let walked = deep_stack::with_deep_stack(|| {
+                    let converted = tree::convert(tree, text.len())?;
+                    let mut names = walk::walk(source, &text, &converted.body, python);
+                    if let Some(kind) = converted.unknown {
+                        names.opaque = Some(format!("it holds syntax that is not known here: {kind}"));
+                        names.reads_everything = true;
+                        names.writes_anything = true;
+                    }
+                    Some(names)
+                });
+                if let Some(mut names) = walked.flatten() {
+                    names.analyzed_by = AnalyzedBy::Worker;
+                    self.names = Some(names);
+                }
+                self.refused = None;
+            }
+            Judgement::Valid(_) => self.refused = None,
+        }
+    }
+
+    /// The names, or an opaque step where nothing could read it.
+    pub fn finish(self) -> StepNames {
+        let mut names = self.names.unwrap_or_else(|| {
+            let why = self.too_deep.unwrap_or_else(|| "its source can't be parsed here".to_owned());
+            let mut names = StepNames::opaque(why);
+            names.syntax_error = self.refused;
+            names
+        });
+        if let Some(translation) = self.translation {
+            if translation.detached {
+                names.writes.values_mut().for_each(|how| *how = Certainty::Possible);
+            }
+            for name in &translation.binds {
+                names.writes.insert(name.as_str().into(), Certainty::Certain);
+            }
+            if translation.opaque.is_some() {
+                names.opaque = translation.opaque;
+                names.reads_everything = true;
+                names.writes_anything = true;
+            }
+        }
+        names
+    }
+}
