@@ -7,11 +7,20 @@
 //! - [`term`]: the terminal itself: taken, listened to, drawn on, given back.
 //! - [`theme`]: roles to styles.
 //! - [`view`]: how it looks.
+//! - [`term`]: the terminal, taken and given back.
+//! - [`run`] (`runtime.rs`): the loop that joins them. What happens waits in `inbox.rs`; `errands.rs` performs what
+//!   the state asks for; `colours.rs` is the thread that highlights.
 
 pub mod app;
+mod colours;
+mod errands;
+mod inbox;
 pub mod layout;
+mod runtime;
 #[cfg(test)]
 mod stage;
 pub mod term;
 pub mod theme;
 pub mod view;
+
+pub use runtime::{Options, run};

@@ -12,6 +12,7 @@ use crate::step::{
 use crate::ui::app::{Effect, HitMap, Keymap, Message, Model, update};
 use crate::ui::theme::Theme;
 use crate::ui::view;
+use crate::ui::view::highlight::Highlighter;
 use crate::workbench::{Command, Edge, EdgeKind, Event, PatchRow, Snapshot, StepRow, WatchView};
 
 /// A step's id.
@@ -162,6 +163,13 @@ impl Stage {
                     Effect::Lay(job) => {
                         let lanes = Arc::new(job.run());
                         todo.extend(update(&mut self.model, Message::Laid { serial: job.serial, lanes }));
+                    }
+                    Effect::Highlight(job) => {
+                        let mut highlighter = Highlighter::new(job.language, job.text.clone());
+                        while highlighter.work(1000) {}
+                        let lines = (0..highlighter.lines()).filter_map(|at| highlighter.line(at).cloned()).collect();
+                        let message = Message::Highlighted { serial: job.serial, first: 0, lines };
+                        todo.extend(update(&mut self.model, message));
                     }
                     Effect::Ask(command) => {
                         let answer = answer(&self.model, &command);

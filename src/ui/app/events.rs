@@ -4,7 +4,8 @@ use super::message::Effect;
 use super::model::Model;
 use super::overlay::Overlay;
 use super::panes;
-use crate::step::Status;
+use crate::step::{Kind, Status};
+use crate::ui::view::highlight::Language;
 use crate::workbench::{Event, Level, Snapshot};
 use std::sync::Arc;
 
@@ -38,7 +39,13 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         }
         Event::Source { step, version, text, executed } => {
             if model.chosen() == Some(&step) {
-                model.source.take(step, version, text, executed.as_deref());
+                let height = usize::from(model.size.1);
+                let shell = model.run.row(&step).is_some_and(|row| row.kind == Kind::Shell);
+                let mut job = model.source.take(step, version, text, executed.as_deref(), height);
+                if shell {
+                    job.language = Language::Shell;
+                }
+                effects.push(Effect::Highlight(job));
             }
         }
         Event::Execution { step, execution } => model.output.take(&step, execution),

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::hit::Target;
 use super::key::Chord;
 use super::model::Pane;
+use super::source::HighlightJob;
 use super::steps::LaneJob;
 use crate::step::{Millis, StepId};
 use crate::ui::layout::Lanes;
+use crate::ui::view::highlight::Token;
 use crate::workbench::{Command, Event, Level};
 
 /// Something that happened.
@@ -31,6 +33,15 @@ pub enum Message {
         serial: u64,
         /// The lanes.
         lanes: Arc<Lanes>,
+    },
+    /// It was found out which bytes of some lines of a source are what.
+    Highlighted {
+        /// Of which job.
+        serial: u64,
+        /// The first of the lines.
+        first: usize,
+        /// What was found.
+        lines: Vec<Arc<[Token]>>,
     },
     /// The editor was closed.
     Edited(StepId),
@@ -75,6 +86,8 @@ pub enum Effect {
     Ask(Command),
     /// Lay out lanes, answered by [`Message::Laid`].
     Lay(LaneJob),
+    /// Find out which bytes of a source are what, answered by [`Message::Highlighted`].
+    Highlight(HighlightJob),
     /// Open a step in the editor, at this line (from 1), answered by [`Message::Edited`].
     Edit(StepId, usize),
     /// Put text into the clipboard, answered by [`Message::Told`].

@@ -1,6 +1,7 @@
 //! The source of the chosen step.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use similar::{ChangeTag, TextDiff};
@@ -8,6 +9,7 @@ use similar::{ChangeTag, TextDiff};
 use super::lines::Lines;
 use super::window::Window;
 use crate::step::{StepId, VersionNumber};
+use crate::ui::view::highlight::{Language, Token};
 
 /// What happened to a line since the step last ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,21 @@ pub enum Mark {
     Changed,
     /// Lines that stood before it are gone.
     RemovedBefore,
+}
+
+/// Work for the colours: done away from the interface's thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HighlightJob {
+    /// Tells an answer that came too late.
+    pub serial: u64,
+    /// Whose text.
+    pub step: StepId,
+    /// What it is written in.
+    pub language: Language,
+    /// The text.
+    pub text: Arc<str>,
+    /// The lines that are seen.
+    pub seen: Range<usize>,
 }
 
 /// Texts of more lines than this are not compared with what was executed: the marks in the gutter are a comfort
@@ -37,6 +54,9 @@ pub struct Source {
     pub lines: Lines,
     /// What happened to lines since the step last ran, by line.
     pub marks: HashMap<usize, Mark>,
+    /// Which bytes of each line are what, as far as that is known.
+    tokens: Vec<Option<Arc<[Token]>>>,
+    serial: u64,
     /// What is seen.
     pub window: Window,
     /// Whether long lines are wrapped.
@@ -46,18 +66,46 @@ pub struct Source {
 }
 
 impl Source {
-    /// Takes the text of a step.
-    pub fn take(&mut self, step: StepId, version: VersionNumber, text: Arc<str>, executed: Option<&str>) {
+    /// Takes the text of a step. Gives the work for its colours, with `height` lines seen.
+    pub fn take(
+        &mut self,
+        step: StepId,
+        version: VersionNumber,
+        text: Arc<str>,
+        executed: Option<&str>,
+        height: usize,
+    ) -> HighlightJob {
         if let Some(before) = self.step.replace(step.clone())
             && before != step
         {
             self.places.insert(before, self.window);
             self.window = self.places.get(&step).copied().unwrap_or_default();
+            self.tokens.clear();
         }
         self.version = Some(version);
         self.marks = executed.map(|old| marks(old, &text)).unwrap_or_default();
         self.lines = Lines::from(&*text);
         self.text = text;
+        self.tokens.resize(self.lines.len(), None);
+        self.serial += 1;
+        let seen = self.window.top..self.window.top.saturating_add(height);
+        HighlightJob { serial: self.serial, step, language: Language::Python, text: self.text.clone(), seen }
+    }
+
+    /// Takes what was found out of some lines; says whether it is of the text that is shown.
+    pub fn highlighted(&mut self, serial: u64, first: usize, lines: Vec<Arc<[Token]>>) -> bool {
+        if serial != self.serial {
+            return false;
+        }
+        for (slot, tokens) in self.tokens.iter_mut().skip(first).zip(lines) {
+            *slot = Some(tokens);
+        }
+        true
+    }
+
+    /// Which bytes of a line are what, if that is known.
+    pub fn tokens(&self, line: usize) -> &[Token] {
+        self.tokens.get(line).and_then(Option::as_deref).unwrap_or_default()
     }
 
     /// Shows nothing.
@@ -66,7 +114,7 @@ impl Source {
             self.places.insert(before, self.window);
         }
         let places = std::mem::take(&mut self.places);
-        *self = Self { wrap: self.wrap, places, ..Self::default() };
+        *self = Self { wrap: self.wrap, serial: self.serial + 1, places, ..Self::default() };
     }
 }
 
@@ -119,11 +167,11 @@ mod tests {
     fn a_step_is_found_where_it_was_left() {
         let mut source = Source::default();
         let (a, b): (StepId, StepId) = ("a".parse().unwrap(), "b".parse().unwrap());
-        source.take(a.clone(), VersionNumber(1), "1\n2\n".into(), None);
+        source.take(a.clone(), VersionNumber(1), "1\n2\n".into(), None, 9);
         source.window.cursor = 1;
-        source.take(b, VersionNumber(1), "x\n".into(), None);
+        source.take(b, VersionNumber(1), "x\n".into(), None, 9);
         assert_eq!(source.window.cursor, 0);
-        source.take(a, VersionNumber(2), "1\n2\n3\n".into(), None);
+        source.take(a, VersionNumber(2), "1\n2\n3\n".into(), None, 9);
         assert_eq!(source.window.cursor, 1);
     }
 }

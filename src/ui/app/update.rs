@@ -42,6 +42,11 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
                 return effects;
             }
         }
+        Message::Highlighted { serial, first, lines } => {
+            if !model.source.highlighted(serial, first, lines) {
+                return effects;
+            }
+        }
         Message::Edited(step) => {
             model.asked.source = None;
             if model.run.row(&step).is_some() {

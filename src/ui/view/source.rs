@@ -2,9 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use super::panel;
 use super::pen::Pen;
 use super::text::{self, Painted, Run, Tab};
+use super::{highlight, panel};
 use crate::ui::app::panes::{WRAPPED, gutter};
 use crate::ui::app::source::Mark;
 use crate::ui::app::{Area, Model, Pane, Target};
@@ -37,7 +37,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         let wrong = error.as_ref().filter(|(line, _)| *line == at);
         let found = found(pen, model, line);
         let below: Vec<Run> = wrong.map(|_| Run::new(0..line.len(), pen.style(Role::ErrorLine))).into_iter().collect();
-        let layers: [&[Run]; 2] = [&below, &found];
+        let syntax = highlight::runs(source.tokens(at), pen.theme());
+        let layers: [&[Run]; 3] = [&syntax, &below, &found];
         let painted = Painted { line, layers: &layers, mark: pen.style(Role::Control), tab: Tab::SOURCE };
         let rows: Vec<Line<'static>> = if source.wrap {
             let rows = text::wrap_with(line, width, Tab::SOURCE);
