@@ -1,14 +1,14 @@
 //! `reweave open`: the workbench on a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::Receiver;
 
 use super::{CliError, Context};
-use crate::workbench::{Event, Handle};
+use crate::workbench::{self, Event, Handle, Options};
 
-/// Draws the terminal interface until a person quits.
-pub type TerminalFace = fn(Handle, Receiver<Event>) -> Result<ExitCode, CliError>;
+/// Draws the terminal interface on the run in this directory until a person quits.
+pub type TerminalFace = fn(&Path, Handle, Receiver<Event>) -> Result<ExitCode, CliError>;
 
 /// Open the workbench on a run
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,11 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         return Err(CliError::new("the workbench needs a terminal, and there is none")
             .hint(format!("`reweave run {}` runs it without one", path.display())));
     }
-    Err(CliError::new("this build has no terminal interface"))
+    let Some(face) = context.faces.terminal else {
+        return Err(CliError::new("this build has no terminal interface"));
+    };
+    let (handle, events) = workbench::open(&path, Options { watch: true, ..Options::default() })?;
+    face(&path, handle, events)
 }
 
 /// A path that is not there may be a subcommand with a slip of the finger.

@@ -1,6 +1,6 @@
 //! What the interface has done outside: each effect performed, its outcome sent back as a message.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::{io, thread};
 
@@ -92,7 +92,7 @@ impl Errands {
         }
     }
 
-    fn edit(&mut self, path: &PathBuf, line: usize) -> io::Result<()> {
+    fn edit(&mut self, path: &Path, line: usize) -> io::Result<()> {
         let Some(editor) = Editor::of_person() else {
             self.tell(Level::Error, "no editor is known: set VISUAL or EDITOR".to_owned());
             return Ok(());

@@ -9,13 +9,14 @@
 //! - [`view`]: how it looks.
 //! - [`term`]: the terminal, taken and given back.
 //! - [`run`] (`runtime.rs`): the loop that joins them. What happens waits in `inbox.rs`; `errands.rs` performs what
-//!   the state asks for; `colours.rs` is the thread that highlights.
+//!   the state asks for; `colours.rs` is the thread that highlights. [`Options`]: how it is set up.
 
 pub mod app;
 mod colours;
 mod errands;
 mod inbox;
 pub mod layout;
+mod options;
 mod runtime;
 #[cfg(test)]
 mod stage;
@@ -23,4 +24,5 @@ pub mod term;
 pub mod theme;
 pub mod view;
 
-pub use runtime::{Options, run};
+pub use options::Options;
+pub use runtime::run;

@@ -1,7 +1,6 @@
 //! The loop: take what happened, let the state follow, do what it asks for, draw once if something changed.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,35 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 use super::app::{Effect, HitMap, Keymap, Message, Model, Mouse, MouseKind, update};
 use super::errands::Errands;
 use super::inbox::Inbox;
+use super::options::Options;
 use super::term::crash::{self, Crashed};
 use super::term::{Capabilities, Input, Listener, Modes, PointerKind, Screen, Session, Signal, listen};
 use super::theme::{Background, Glyphs, Theme};
 use super::{colours, view};
 use crate::step::Millis;
 use crate::workbench::{Command, Event, Handle, Level};
-
-/// How the interface is set up. What is left out follows the terminal.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// A theme by name; what suits the terminal's background when `None`.
-    pub theme: Option<String>,
-    /// Where a person's own themes lie.
-    pub themes: Option<PathBuf>,
-    /// Keys by the names of actions, put over the default ones.
-    pub keys: Vec<(String, Vec<String>)>,
-    /// Whether only ASCII is drawn; what the locale says when `None`.
-    pub ascii: Option<bool>,
-    /// Whether the mouse is listened to at the start.
-    pub mouse: bool,
-    /// Where a report is left after a crash.
-    pub reports: PathBuf,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { theme: None, themes: None, keys: Vec::new(), ascii: None, mouse: true, reports: std::env::temp_dir() }
-    }
-}
 
 /// What can't wait: what a person does and what the system tells.
 #[derive(Debug)]
@@ -80,7 +57,7 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     let (theme, problems) = theme(&options, &capabilities, answers.background, ascii);
     let configured = options.keys.iter().map(|(name, keys)| (name.as_str(), keys.iter().map(String::as_str).collect()));
     let (keymap, key_problems) = Keymap::configured(configured);
-    for text in problems.into_iter().chain(key_problems) {
+    for text in options.problems.iter().cloned().chain(problems).chain(key_problems) {
         inbox.ordinary(Message::Told(Level::Warning, text));
     }
 
@@ -102,6 +79,7 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     let size = errands.screen.size()?;
     let mut model = Model::new((size.width, size.height), keymap);
     model.mouse = options.mouse;
+    model.output.cut = !options.wrap;
     let status = attend(&mut model, &theme, &mut errands, &inbox);
     // The terminal goes back first: closing may take a moment, and is nothing to look at.
     drop(errands);

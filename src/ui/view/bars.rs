@@ -181,7 +181,7 @@ fn quiet(model: &Model) -> String {
     {
         parts.push(error.clone());
     }
-    if !row.reasons.is_empty() {
+    if !row.reasons.is_empty() && row.status != Status::Never {
         let reasons: Vec<String> = row.reasons.iter().take(3).map(ToString::to_string).collect();
         parts.push(format!("{}: {}", row.status, reasons.join("; ")));
     }
