@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::step::{PatchId, StepId, VersionNumber};
+use crate::step::{FileChange, Name, PatchId, StepId, VersionNumber};
 
 /// Tells the answers of one request from another's; handed out by who asks, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -123,6 +123,87 @@ pub enum Command {
         /// Which.
         patch: PatchId,
     },
+    /// Ask what is inside a variable right after a step: answered by [`super::Event::Inside`].
+    Inside {
+        /// Which step; the last when `None`.
+        at: Option<StepId>,
+        /// The variable.
+        name: String,
+        /// The way into it: at each turn the place of a part among those of [`super::Inside::parts`].
+        path: Vec<usize>,
+    },
+    /// Ask for the text of an earlier version: answered by [`super::Event::VersionText`].
+    VersionText {
+        /// Whose.
+        step: StepId,
+        /// Which.
+        version: VersionNumber,
+    },
+    /// Ask what happened to a step, or to the run: answered by [`super::Event::Story`].
+    Story {
+        /// To which step; to the run when `None`.
+        step: Option<StepId>,
+    },
+    /// Ask what an agent is shown for a step: answered by [`super::Event::Context`].
+    Context {
+        /// Which.
+        step: StepId,
+    },
+    /// Ask what accepting this choice of a patch would come to, changing nothing: answered by
+    /// [`super::Event::Weighed`].
+    Weigh {
+        /// Which.
+        patch: PatchId,
+        /// What is taken of it.
+        files: Vec<FileChange>,
+    },
+    /// Run a choice of a patch on the side: answered by [`super::Event::Tried`].
+    Try {
+        /// Which.
+        patch: PatchId,
+        /// What is taken of it; all when empty.
+        files: Vec<FileChange>,
+    },
+    /// Write a choice of a patch to the steps. Refused where a file is not what the choice was made on.
+    Accept {
+        /// Which.
+        patch: PatchId,
+        /// What is taken of it; all when empty.
+        files: Vec<FileChange>,
+        /// What is said of what was left, for who proposed it.
+        comment: Option<String>,
+        /// Bring the run up to date with it.
+        replay: bool,
+    },
+    /// Turn a patch down.
+    Reject {
+        /// Which.
+        patch: PatchId,
+        /// Why, for who proposed it.
+        comment: Option<String>,
+    },
+    /// Take an accepted patch back.
+    Revert {
+        /// Which.
+        patch: PatchId,
+    },
+    /// Remark on a patch, deciding nothing.
+    Comment {
+        /// Which.
+        patch: PatchId,
+        /// The remark.
+        text: String,
+    },
+    /// Where steps are not gone past while they run: before these steps, and after a step that changes one of these
+    /// names. Replaces what was set before.
+    Breakpoints {
+        /// Which steps.
+        steps: Vec<StepId>,
+        /// Which names.
+        names: Vec<Name>,
+    },
+    /// Let the step that executes end, and run no further.
+    Pause,
     /// Look at the directory again now.
     Rescan,
     /// End: close processes and the store.

@@ -595,6 +595,8 @@ impl Desk {
             replay_on_save: self.replay_on_save,
             engine: self.view.clone(),
             watch: self.watch.clone(),
+            breakpoints: Vec::new(),
+            watched_names: Vec::new(),
         }
     }
 

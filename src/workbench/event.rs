@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Snapshot, Ticket};
-use crate::step::{Chunk, Execution, Patch, Reason, Status, StepId, Variable, VersionNumber};
+use super::{ContextView, Inside, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use crate::step::{Chunk, Execution, Patch, PatchId, Reason, Status, StepId, Variable, VersionNumber};
 
 /// Something that happened, or an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -76,6 +76,63 @@ pub enum Event {
         at: StepId,
         /// The variables.
         variables: Arc<Vec<Variable>>,
+    },
+    /// What is inside a variable.
+    Inside {
+        /// Right after which step.
+        at: StepId,
+        /// The variable.
+        name: String,
+        /// The way into it.
+        path: Vec<usize>,
+        /// What is there.
+        inside: Arc<Inside>,
+    },
+    /// The text of a version.
+    VersionText {
+        /// Whose.
+        step: StepId,
+        /// Which.
+        version: VersionNumber,
+        /// The text.
+        text: Arc<str>,
+    },
+    /// What happened to a step, or to the run, newest first.
+    Story {
+        /// To which step; to the run when `None`.
+        step: Option<StepId>,
+        /// What.
+        rows: Arc<Vec<StoryRow>>,
+    },
+    /// What an agent is shown for a step.
+    Context {
+        /// Which.
+        step: StepId,
+        /// What.
+        context: Arc<ContextView>,
+    },
+    /// What accepting a choice of a patch would come to. Only who asked is told.
+    Weighed {
+        /// The request.
+        ticket: Ticket,
+        /// Which patch.
+        patch: PatchId,
+        /// What it would come to.
+        weight: Arc<Weight>,
+    },
+    /// What a patch did when it was run on the side.
+    Tried {
+        /// Which.
+        patch: PatchId,
+        /// What it did.
+        trial: Arc<TrialView>,
+    },
+    /// Steps stopped before they were done, at a breakpoint.
+    Halted {
+        /// The step that would have been next.
+        step: StepId,
+        /// The name whose change stopped it, unless the step itself did.
+        name: Option<String>,
     },
     /// What a run would do, in the order of the run. Only who asked is told.
     Plan {

@@ -5,8 +5,9 @@
 //! - [`Command`]: everything that can be asked of a run. The terminal, the command line and the MCP server
 //!   are three faces of it.
 //! - [`Handle`]: what a face holds to send commands.
-//! - [`Event`]: what is told to whoever listens; [`Snapshot`] is the run as a list to draw.
+//! - [`Event`]: what is told to whoever listens; `answer.rs` holds what larger answers are made of; [`Snapshot`] is the run as a list to draw.
 
+mod answer;
 mod book;
 mod code;
 mod command;
@@ -24,6 +25,10 @@ mod rows;
 mod snapshot;
 mod update;
 
+pub use answer::{
+    Column, ContextPart, ContextView, Fault, Happening, Inside, Part, StoryRow, Table, TrialStep, TrialView,
+    ValueChange, Weight,
+};
 pub use command::{Command, Request, Ticket};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};
 pub use handle::Handle;

@@ -30,6 +30,12 @@ pub struct Snapshot {
     pub engine: EngineView,
     /// How the directory is watched.
     pub watch: WatchView,
+    /// Steps that are not gone past while steps run.
+    #[serde(default)]
+    pub breakpoints: Vec<StepId>,
+    /// Names whose change stops.
+    #[serde(default)]
+    pub watched_names: Vec<Name>,
 }
 
 /// A step as a row.

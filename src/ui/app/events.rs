@@ -61,7 +61,15 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 }
             }
         }
-        Event::Ran { .. } | Event::Patch(_) => {}
+        Event::Ran { .. }
+        | Event::Patch(_)
+        | Event::Inside { .. }
+        | Event::VersionText { .. }
+        | Event::Story { .. }
+        | Event::Context { .. }
+        | Event::Weighed { .. }
+        | Event::Tried { .. }
+        | Event::Halted { .. } => {}
         Event::Done { result: Ok(summary), .. } => {
             if !summary.text.is_empty() {
                 let level = if summary.failed > 0 { Level::Warning } else { Level::Info };

@@ -1,0 +1,233 @@
+//! What the larger answers hold: the inside of a value, what a patch would come to, a trial, a story, a context.
+
+use serde::{Deserialize, Serialize};
+
+use crate::step::{Millis, Outcome, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
+
+/// What is inside a value: its parts, and for what has rows and columns a view of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inside {
+    /// The first parts, in the value's own order: entries of a dict, items of a list, attributes of an object.
+    pub parts: Vec<Part>,
+    /// How many parts there are in all.
+    pub total: usize,
+    /// Rows and columns, for a frame or an array.
+    pub table: Option<Table>,
+}
+
+/// A part of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its key as Python writes it: `'seed'`, `3`, `.name`.
+    pub key: String,
+    /// Bare name of its class.
+    pub type_name: String,
+    /// Its `repr`, cut; hostile.
+    pub repr: String,
+    /// Shape, length or the like, in words.
+    pub shape: Option<String>,
+    /// Whether it has parts itself.
+    pub opens: bool,
+}
+
+/// Rows and columns of a frame or an array: the first rows, and each column in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// How many rows there are in all.
+    pub rows: usize,
+    /// Labels of the rows that are shown.
+    pub index: Vec<String>,
+    /// The columns, at most a few hundred of them.
+    pub columns: Vec<Column>,
+    /// How many columns there are in all.
+    pub width: usize,
+}
+
+/// A column of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its label; hostile.
+    pub name: String,
+    /// Its type, as the library calls it.
+    pub type_name: String,
+    /// Its cells in the rows that are shown, each in short; hostile.
+    pub cells: Vec<String>,
+    /// How many cells are missing, in all rows.
+    pub missing: usize,
+    /// Its least value, in short.
+    pub least: Option<String>,
+    /// Its greatest value, in short.
+    pub most: Option<String>,
+    /// How many values fall into each of equal parts between the least and the greatest; empty for what is no
+    /// number.
+    pub bars: Vec<u32>,
+}
+
+/// What accepting a choice of a patch would come to, told before it is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weight {
+    /// Steps that would turn stale, in the order of the run.
+    pub stale: Vec<StepId>,
+    /// How long these took when they last ran, in microseconds, as far as that is known.
+    pub estimate_us: u64,
+    /// Paths whose file is not what the patch was placed on any more.
+    pub moved: Vec<String>,
+    /// Where what it makes can't be read as Python.
+    pub faults: Vec<Fault>,
+}
+
+/// A place where a text is no Python.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The file.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What a patch did when it was run on the side.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialView {
+    /// The steps that ran, or would not run any more, in the order of the run.
+    pub steps: Vec<TrialStep>,
+    /// Whether it was kept from the run's directory by the system, or only by being run on a copy.
+    pub isolated: bool,
+    /// How long it took, in microseconds.
+    pub duration_us: u64,
+    /// Remarks: that it weakens a test, that it reached outside.
+    pub remarks: Vec<String>,
+}
+
+/// A step in a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialStep {
+    /// Which.
+    pub id: StepId,
+    /// Whether it is a test.
+    pub test: bool,
+    /// How it stands without the patch.
+    pub before: Status,
+    /// How it stood with the patch.
+    pub after: Status,
+    /// What it printed and showed without the patch; hostile.
+    pub output_before: String,
+    /// What it printed and showed with the patch; hostile.
+    pub output_after: String,
+    /// Variables that have another value with the patch: name, short form before and after.
+    pub values: Vec<ValueChange>,
+    /// What it did outside its namespace with the patch, in words.
+    pub effects: Vec<String>,
+}
+
+/// A variable that has another value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueChange {
+    /// Which.
+    pub name: String,
+    /// Its short form before; `None` where there was none. Hostile.
+    pub before: Option<String>,
+    /// Its short form after; `None` where there is none. Hostile.
+    pub after: Option<String>,
+}
+
+/// Something that happened to a step or to the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoryRow {
+    /// When.
+    pub at: Millis,
+    /// To which step, by its present id.
+    pub step: Option<StepId>,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Happening {
+    /// A step got a new text, or was removed.
+    Version {
+        /// The text's number.
+        number: VersionNumber,
+        /// The one that it replaced.
+        replaced: Option<VersionNumber>,
+        /// Who wrote it, in words.
+        author: String,
+        /// The model that an agent used.
+        model: Option<String>,
+        /// The accepted patch that made it.
+        patch: Option<PatchId>,
+        /// Why, in the author's words; hostile.
+        reason: Option<String>,
+        /// Whether it is the removal of the step.
+        deleted: bool,
+    },
+    /// A step was given another id.
+    Renamed {
+        /// The old one.
+        from: StepId,
+        /// The new one.
+        to: StepId,
+    },
+    /// A step was executed.
+    Executed {
+        /// Which version.
+        version: VersionNumber,
+        /// How it ended.
+        outcome: Outcome,
+        /// How long it took, in microseconds.
+        duration_us: u64,
+        /// Why it was executed.
+        why: Vec<Reason>,
+        /// Its error on one line; hostile.
+        error: Option<String>,
+    },
+    /// A step was marked stale by hand.
+    Invalidated,
+    /// A patch came in, was decided on, or was remarked upon.
+    Patch {
+        /// Which.
+        patch: PatchId,
+        /// Its line for people; hostile.
+        title: String,
+        /// Where it stands since then, if that changed.
+        state: Option<PatchState>,
+        /// The remark, if one was made; hostile.
+        comment: Option<String>,
+    },
+    /// A remark of reweave's.
+    Note {
+        /// The remark.
+        text: String,
+    },
+}
+
+/// What an agent is shown to write a step anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextView {
+    /// Its parts, in the order in which they are shown.
+    pub parts: Vec<ContextPart>,
+    /// Tokens of all parts together.
+    pub tokens: usize,
+    /// Tokens that everything before the step would cost.
+    pub flat_tokens: usize,
+    /// The most tokens that it may have.
+    pub budget: Option<usize>,
+}
+
+/// A part of a context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextPart {
+    /// What it is: "frame", "needs 02_read", "failed".
+    pub title: String,
+    /// The step that it is about.
+    pub step: Option<StepId>,
+    /// Its tokens.
+    pub tokens: usize,
+    /// Whether it was made shorter to stay within the budget.
+    pub shortened: bool,
+    /// The text; hostile.
+    pub text: String,
+}
