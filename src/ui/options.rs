@@ -93,7 +93,7 @@ mod tests {
         let table = "run = 'x'\nquit = ['q', 'ctrl-q']\nstop = 3\n".parse().unwrap();
         let mut problems = Vec::new();
         let keys = read_keys(&table, &mut problems);
-        assert_eq!(keys, [("run".into(), vec!["x".into()]), ("quit".into(), vec!["q".into(), "ctrl-q".into()])]);
+        assert_eq!(keys, [("quit".into(), vec!["q".into(), "ctrl-q".into()]), ("run".into(), vec!["x".into()])]);
         assert_eq!(problems, ["keys.stop: write a key or a list of keys, as in [\"x\", \"ctrl-r\"]"]);
     }
 }

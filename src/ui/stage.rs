@@ -13,7 +13,9 @@ use crate::ui::app::{Effect, HitMap, Keymap, Message, Model, update};
 use crate::ui::theme::Theme;
 use crate::ui::view;
 use crate::ui::view::highlight::Highlighter;
-use crate::workbench::{Command, Edge, EdgeKind, Event, PatchRow, Snapshot, StepRow, WatchView};
+use crate::workbench::{
+    Column, Command, Edge, EdgeKind, Event, Inside, Part, PatchRow, Snapshot, StepRow, Table, WatchView,
+};
 
 /// A step's id.
 pub fn id(text: &str) -> StepId {
@@ -258,6 +260,56 @@ fn answer(model: &Model, command: &Command) -> Option<Event> {
         }
         Command::Execution { step } => Some(Event::Execution { step: step.clone(), execution: execution(model, step) }),
         Command::State { at, .. } => Some(Event::State { at: at.clone()?, variables: Arc::new(variables()) }),
+        Command::Inside { at, name, path } => {
+            let inside = Arc::new(inside(name, path)?);
+            Some(Event::Inside { at: at.clone()?, name: name.clone(), path: path.clone(), inside })
+        }
+        _ => None,
+    }
+}
+
+fn inside(name: &str, path: &[usize]) -> Option<Inside> {
+    let part = |key: &str, kind: &str, repr: &str, opens| Part {
+        key: key.to_owned(),
+        type_name: kind.to_owned(),
+        repr: repr.to_owned(),
+        shape: None,
+        opens,
+    };
+    let column = |name: &str, kind: &str, cells: [&str; 3], bars: &[u32]| Column {
+        name: name.to_owned(),
+        type_name: kind.to_owned(),
+        cells: cells.map(str::to_owned).to_vec(),
+        missing: usize::from(bars.is_empty()) * 7,
+        least: bars.first().map(|_| "0".to_owned()),
+        most: bars.first().map(|_| "97".to_owned()),
+        bars: bars.to_vec(),
+    };
+    match (name, path) {
+        ("config", []) => Some(Inside {
+            parts: vec![part("'seed'", "int", "0", false), part("'days'", "list", "[1, 2, 3]", true)],
+            total: 2,
+            table: None,
+        }),
+        ("config", [1]) => Some(Inside {
+            parts: vec![part("0", "int", "1", false), part("1", "int", "2", false)],
+            total: 3,
+            table: None,
+        }),
+        ("df_clean", []) => Some(Inside {
+            parts: Vec::new(),
+            total: 0,
+            table: Some(Table {
+                rows: 8123,
+                width: 3,
+                index: ["0", "1", "2"].map(str::to_owned).to_vec(),
+                columns: vec![
+                    column("session_id", "object", ["a1", "b2", "c3"], &[]),
+                    column("visits", "int64", ["12", "97", "0"], &[1, 4, 9, 16, 9, 4, 1, 0]),
+                    column("ts", "datetime64[ns]", ["2026-11-01", "2026-11-02", "2026-11-02"], &[]),
+                ],
+            }),
+        }),
         _ => None,
     }
 }

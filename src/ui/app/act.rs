@@ -8,7 +8,7 @@ use super::output::Kind;
 use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
 use super::screen::Class;
 use super::steps::Row;
-use super::{panes, typing};
+use super::{events, panes, state, typing};
 use crate::step::{Status, StepId};
 use crate::workbench::{Command, Level};
 
@@ -38,9 +38,23 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 model.show(model.tab);
             }
         }
+        Action::Left if pane == Pane::State => {
+            model.state.close();
+        }
+        Action::Right if pane == Pane::State => {
+            let row = model.state.rows.get(model.state.window.cursor);
+            if row.is_some_and(|row| !model.state.is_open(row)) {
+                open(model, effects);
+            }
+        }
+        Action::Compare => {
+            let on = model.state.compare();
+            let text = if on { "kept: go to another step to see what differs" } else { "nothing is compared any more" };
+            typing::tell(model, text);
+        }
         Action::Left => panes::shift(model, pane, -8),
         Action::Right => panes::shift(model, pane, 8),
-        Action::Open => open(model, effects),
+        Action::Open | Action::Expand => open(model, effects),
         Action::NextPanel => next_panel(model, 1),
         Action::PrevPanel => next_panel(model, -1),
         Action::NextTab => next_tab(model, 1),
@@ -230,10 +244,8 @@ fn open(model: &mut Model, effects: &mut Vec<Effect>) {
             }
         }
         Pane::State => {
-            let line = model.state.window.cursor;
-            let writer = model.state.list().get(line).and_then(|variable| variable.written_by.clone());
-            if let Some(step) = writer {
-                panes::choose(model, &step, effects);
+            if let Some(way) = model.state.toggle() {
+                events::ask_inside(model, way, effects);
             }
         }
         Pane::Source => {}
@@ -371,8 +383,18 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
             model.output.shown().map(lines).unwrap_or_default()
         }
         Pane::State => {
-            let variable = model.state.list().get(model.state.window.cursor);
-            variable.map(|variable| variable.repr.clone()).unwrap_or_default()
+            let row = model.state.rows.get(model.state.window.cursor);
+            match row {
+                Some(state::Row::Part(way, at)) => {
+                    let part = model.state.inside(way).and_then(|inside| inside.parts.get(*at));
+                    part.map(|part| part.repr.clone()).unwrap_or_default()
+                }
+                _ => {
+                    let name = model.state.name_at(model.state.window.cursor);
+                    let variable = model.state.list().iter().find(|variable| Some(&variable.name) == name.as_ref());
+                    variable.map(|variable| variable.repr.clone()).unwrap_or_default()
+                }
+            }
         }
     };
     if text.is_empty() {

@@ -51,6 +51,8 @@ pub enum Action {
     ToNeeds,
     ToUsers,
     Fold,
+    Expand,
+    Compare,
     FoldFresh,
     NextStale,
     PrevStale,
@@ -226,6 +228,9 @@ pub static TABLE: &[Entry] = &[
     row(Action::Widen, "widen", Group::Screen, &["+"], "Make this panel larger"),
     row(Action::Narrow, "narrow", Group::Screen, &["-"], "Make this panel smaller"),
     row(Action::Fold, "fold", Group::Screen, &["space"], "Fold or unfold what the cursor is on").only(Pane::Steps),
+    row(Action::Expand, "expand", Group::Screen, &["space"], "Open a value, or close it").only(Pane::State),
+    row(Action::Compare, "compare", Group::Screen, &["c"], "Keep this moment, and mark what differs in others")
+        .only(Pane::State),
     row(Action::FoldFresh, "fold-fresh", Group::Screen, &["Z"], "Fold chains of fresh steps, or show them all"),
     row(Action::Wrap, "wrap", Group::Screen, &["w"], "Wrap long lines, or don't"),
     row(Action::Mouse, "mouse", Group::Screen, &["%"], "Give the mouse to the terminal, to select text, or take it"),

@@ -4,9 +4,10 @@ use super::message::Effect;
 use super::model::Model;
 use super::overlay::Overlay;
 use super::panes;
+use super::state::Way;
 use crate::step::{Kind, Status};
 use crate::ui::view::highlight::Language;
-use crate::workbench::{Event, Level, Snapshot};
+use crate::workbench::{Command, Event, Level, Snapshot};
 use std::sync::Arc;
 
 /// Takes an event.
@@ -51,7 +52,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Execution { step, execution } => model.output.take(&step, execution),
         Event::State { at, variables } => {
             if model.chosen() == Some(&at) {
-                model.state.take(at, variables);
+                let ways = model.state.take(at, variables);
+                ways.into_iter().for_each(|way| ask_inside(model, way, effects));
             }
         }
         Event::Plan { entries, .. } => {
@@ -61,9 +63,9 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 }
             }
         }
+        Event::Inside { at, name, path, inside } => model.state.take_inside(&at, (name, path), inside),
         Event::Ran { .. }
         | Event::Patch(_)
-        | Event::Inside { .. }
         | Event::VersionText { .. }
         | Event::Story { .. }
         | Event::Context { .. }
@@ -89,6 +91,12 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             effects.push(Effect::Quit);
         }
     }
+}
+
+/// Asks what is inside a variable, as of the moment that the panel shows.
+pub fn ask_inside(model: &Model, way: Way, effects: &mut Vec<Effect>) {
+    let (name, path) = way;
+    effects.push(Effect::Ask(Command::Inside { at: model.state.at.clone(), name, path }));
 }
 
 fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<Effect>) {

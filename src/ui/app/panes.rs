@@ -48,7 +48,7 @@ fn with_window(model: &mut Model, pane: Pane, work: impl FnOnce(&mut Window, &Gr
             output.window = window;
         }
         Pane::State => {
-            let lines = state.list().len();
+            let lines = state.rows.len();
             let height = height.saturating_sub(1);
             work(&mut state.window, &Ground { lines, height, rows: &|_| 1 });
         }
@@ -176,7 +176,7 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
         model.asked = super::model::Asked::default();
         model.source.clear();
         model.output.show(None);
-        model.state = super::state::State::default();
+        model.state.clear();
         return;
     };
     let screen = model.screen();
@@ -194,7 +194,7 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
     {
         model.asked.state = Some(row);
         if model.state.at.as_ref() != Some(&step) {
-            model.state.variables = None;
+            model.state.wait();
         }
         effects.push(Effect::Ask(Command::State { at: Some(step), names: Vec::new() }));
     }

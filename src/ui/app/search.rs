@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::filter::contains;
 use super::model::{Model, Pane};
+use super::state;
 use super::steps::Row;
 
 /// What is searched for.
@@ -56,7 +57,7 @@ impl Model {
             Pane::Steps => self.steps.rows.len(),
             Pane::Source => self.source.lines.len(),
             Pane::Output => self.output.shown().map_or(0, |document| document.len()),
-            Pane::State => self.state.list().len(),
+            Pane::State => self.state.rows.len(),
         }
     }
 
@@ -80,9 +81,16 @@ impl Model {
             },
             Pane::Source => contains(self.source.lines.line(at), text),
             Pane::Output => self.output.shown().is_some_and(|document| contains(&document.line(at).1, text)),
-            Pane::State => {
-                self.state.list().get(at).is_some_and(|v| contains(&v.name, text) || contains(&v.repr, text))
-            }
+            Pane::State => match self.state.rows.get(at) {
+                Some(state::Row::Variable(at)) => {
+                    self.state.list().get(*at).is_some_and(|v| contains(&v.name, text) || contains(&v.repr, text))
+                }
+                Some(state::Row::Part(way, at)) => {
+                    let part = self.state.inside(way).and_then(|inside| inside.parts.get(*at));
+                    part.is_some_and(|part| contains(&part.key, text) || contains(&part.repr, text))
+                }
+                _ => false,
+            },
         }
     }
 

@@ -94,7 +94,10 @@ fn about(model: &Model, pane: Pane) -> String {
             _ => String::new(),
         },
         Pane::State => match &model.state.at {
-            Some(at) => format!("after {at}"),
+            Some(at) => match &model.state.other {
+                Some((other, _)) => format!("after {at}, compared with {other}"),
+                None => format!("after {at}"),
+            },
             None => String::new(),
         },
     }
@@ -116,7 +119,7 @@ fn place(model: &Model, pane: Pane) -> String {
         }
         Pane::Source => of(&model.source.window, model.source.lines.len()),
         Pane::Output => of(&model.output.window, model.output.shown().map_or(0, |document| document.len())),
-        Pane::State => of(&model.state.window, model.state.list().len()),
+        Pane::State => of(&model.state.window, model.state.rows.len()),
     }
 }
 

@@ -41,6 +41,22 @@ fn state() {
 }
 
 #[test]
+fn state_opened() {
+    screens("state-opened", "4 space j j j space j j space", &[(80, 24), (120, 40)]);
+}
+
+#[test]
+fn state_compared() {
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("g g j j j 4 c");
+    let mut variables = stage.model.state.list().to_vec();
+    variables[0].repr = "{'seed': 1, 'days': 30}".to_owned();
+    variables.remove(2);
+    stage.event(Event::State { at: id("04_clean_events"), variables: variables.into() });
+    insta::assert_snapshot!("state-compared-120x40", stage.screen());
+}
+
+#[test]
 fn help_palette_question_and_prompt() {
     screens("help", "?", &[(80, 24)]);
     screens("palette", ": r e p", &[(80, 24)]);
@@ -162,7 +178,7 @@ fn hostile() -> Snapshot {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// At any size, after any keys, whatever the run holds: nothing panics, every cell is one column of something
     /// printable, and no line is broken.
