@@ -34,7 +34,8 @@ pub(super) fn resolve(
     if written.is_empty() || written.contains('\0') || written.contains('\n') {
         return Err(Refused::Malformed(Problem::new(Reason::Path, format!("{written:?} is no path")).at(at)));
     }
-    let unix = written.replace('\\', "/");
+    // Windows' separators, where there are no others.
+    let unix = if written.contains('/') { written.to_owned() } else { written.replace('\\', "/") };
     let relative = match inside(&unix, tree.root()) {
         Some(relative) => relative,
         None => {
@@ -56,15 +57,15 @@ pub(super) fn resolve(
     };
     let path = clean(&relative)?;
     let stripped = match named {
-        Named::Prefixed(_) => path.get(2..).map(str::to_owned),
+        Named::Prefixed(_) => path.split_once('/').map(|(_, below)| below.to_owned()),
         _ => ["a/", "b/"].iter().find_map(|prefix| path.strip_prefix(prefix)).map(str::to_owned),
     };
     let note = |path: &str| Some(Note::new(NoteKind::Path, format!("{written} is read as {path}")));
     // Git's prefixes first: a name that carries them is never meant with them.
     if let (Named::Prefixed(_), Some(path)) = (named, &stripped) {
-        let path = clean(path)?;
-        if tree.has(&path) || target == Some(path.as_str()) || !tree.has(&format!("a/{path}")) {
-            return by_base_name(path, tree, target, &note);
+        let below = clean(path)?;
+        if tree.has(&below) || target == Some(below.as_str()) || !tree.has(&relative) {
+            return by_base_name(below, tree, target, &note);
         }
     }
     if tree.has(&path) || target == Some(path.as_str()) {

@@ -87,6 +87,8 @@ pub struct Claim {
 pub struct FileEdit {
     /// The file that it names.
     pub path: Named,
+    /// Another name for the same file, tried if nothing is there under the first.
+    pub also: Option<Named>,
     /// What it does.
     pub operation: Operation,
     /// Digest of the text that it was made for, and whether it must not be placed on another.
@@ -112,7 +114,7 @@ pub enum Named {
     Nothing,
     /// As it stands.
     As(String),
-    /// With git's `a/` or `b/` in front, as the two headers show.
+    /// With a directory in front that is not the run's, as git's `a/` and `b/`.
     Prefixed(String),
 }
 
@@ -136,8 +138,8 @@ pub enum Operation {
     },
     /// A file goes.
     Delete {
-        /// What the patch says it holds; empty when it does not say.
-        hunks: Vec<Hunk>,
+        /// What the patch says it holds, where its format shows that: then it must hold nothing else.
+        shown: Option<Vec<Hunk>>,
     },
     /// The whole text, whether the file is there or not.
     Write {

@@ -1,6 +1,6 @@
 //! All that one reading of a patch does, file by file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::index::{Index, TooMuch, Work};
@@ -29,6 +29,8 @@ pub(super) struct Files<'t> {
     verdict: Verdict,
     reason: Option<Reason>,
     work: Work,
+    /// Whole texts given so far.
+    written: HashMap<String, String>,
 }
 
 /// One file's edit with its path found.
@@ -53,6 +55,7 @@ impl<'t> Files<'t> {
             verdict: Verdict::Applied,
             reason: None,
             work: Work::new(),
+            written: HashMap::new(),
         };
         let raw = files.notes.iter().any(|note| note.kind == NoteKind::Raw);
         for problem in reading.problems {
@@ -104,13 +107,8 @@ impl<'t> Files<'t> {
                 (Named::Nothing, Some(path)) if self.target.is_none() => Named::As(path.clone()),
                 (path, _) => path.clone(),
             };
-            let path = match resolve(&named, self.tree, self.target, edit.at) {
-                Ok((path, note)) => {
-                    if let Some(note) = note.filter(|note| !self.notes.contains(note)) {
-                        self.notes.push(note);
-                    }
-                    path
-                }
+            let path = match self.path(&named, edit.also.as_ref(), edit.at) {
+                Ok(path) => path,
                 Err(Refused::Malformed(problem)) => {
                     self.fail(Verdict::Malformed, problem);
                     continue;
@@ -135,6 +133,29 @@ impl<'t> Files<'t> {
             all.push(Resolved { path, operation: edit.operation, made_for: edit.made_for, at: edit.at });
         }
         all
+    }
+
+    /// The path that one of two names means: of the one that is there.
+    fn path(&mut self, named: &Named, also: Option<&Named>, at: usize) -> Result<String, Refused> {
+        let mut found = resolve(named, self.tree, self.target, at)?;
+        if let Some(Ok(other)) = also.map(|also| resolve(also, self.tree, self.target, at))
+            && other.0 != found.0
+        {
+            let names = (self.tree.has(&found.0), self.tree.has(&other.0));
+            if names == (true, true) {
+                let text = format!("its headers name two files of the run, {} and {}", found.0, other.0);
+                return Err(Refused::Elsewhere(Problem::new(Reason::Path, text).hint("name one file in both").at(at)));
+            }
+            if names == (false, true) {
+                found = other;
+            }
+            let text = format!("the file is {}; the other header has another name", found.0);
+            found.1 = Some(Note::new(NoteKind::Path, text));
+        }
+        if let Some(note) = found.1.filter(|note| !self.notes.contains(note)) {
+            self.notes.push(note);
+        }
+        Ok(found.0)
     }
 
     /// The text of a file as it is now, after what was done so far.
@@ -209,8 +230,18 @@ impl<'t> Files<'t> {
         };
         match operation {
             Operation::Create { text: new } => self.create(&path, text.as_deref(), new, at),
-            Operation::Delete { hunks } => self.delete(&path, text.as_deref(), &hunks, at),
+            Operation::Delete { shown } => self.delete(&path, text.as_deref(), shown.as_deref(), at),
             Operation::Write { text: new, stated, exact } => {
+                if !exact && self.written.contains_key(&path) {
+                    let same = self.written.get(&path).is_some_and(|before| *before == new);
+                    if !same {
+                        let problem = Problem::new(Reason::Differs, format!("it gives two whole texts for {path}"))
+                            .hint("send one of them");
+                        self.failed_hunk(&path, Verdict::Ambiguous, at, problem.at(at));
+                    }
+                    return;
+                }
+                self.written.insert(path.clone(), new.clone());
                 let given = Given { stated, exact, raw, at };
                 match whole(text.as_deref(), &new, &path, given) {
                     Whole::Text(new, notes) => {
@@ -226,7 +257,12 @@ impl<'t> Files<'t> {
                 let Some(new) = self.hunks_on(&path, text.as_deref(), &hunks, same_text, at) else { return };
                 match rename {
                     None => self.set(&path, Some(new)),
-                    Some(to) => self.rename(&path, &to, new, copy, at),
+                    Some(to) => {
+                        if hunks.is_empty() {
+                            self.placed_hunk(&path, 1, at);
+                        }
+                        self.rename(&path, &to, new, copy, at);
+                    }
                 }
             }
             Operation::Sequence { edits } => self.sequence(&path, text.as_deref(), &edits, same_text, at),
@@ -254,31 +290,33 @@ impl<'t> Files<'t> {
         }
     }
 
-    fn delete(&mut self, path: &str, there: Option<&str>, hunks: &[Hunk], at: usize) {
+    fn delete(&mut self, path: &str, there: Option<&str>, shown: Option<&[Hunk]>, at: usize) {
         let Some(there) = there else {
             let problem = Problem::new(Reason::AlreadyApplied, format!("{path} is not there")).at(at);
             return self.failed_hunk(path, Verdict::Conflict, at, problem);
         };
-        if hunks.is_empty() {
+        let Some(hunks) = shown else {
             self.placed_hunk(path, 1, at);
             return self.set(path, None);
+        };
+        let before = self.verdict;
+        let rest = self.hunks_on(path, Some(there), hunks, false, at);
+        if rest.is_some_and(|rest| rest.is_empty() || rest == "\u{feff}") {
+            return self.set(path, None);
         }
-        match self.hunks_on(path, Some(there), hunks, false, at) {
-            Some(rest) if rest.is_empty() || rest == "\u{feff}" => self.set(path, None),
-            Some(_) => {
-                let problem = Problem {
-                    text: format!("{path} holds more than the lines that the patch deletes"),
-                    hint: Some("read the file again".to_owned()),
-                    patch_line: Some(at),
-                    reason: Some(Reason::Stale),
-                };
-                if let Some(hunk) = self.hunks.last_mut() {
+        if self.verdict == before {
+            let problem =
+                Problem::new(Reason::Stale, format!("{path} holds more than the lines that the patch deletes"))
+                    .hint("read the file again")
+                    .at(at);
+            match self.hunks.last_mut().filter(|_| !hunks.is_empty()) {
+                Some(hunk) => {
                     hunk.state = Verdict::Conflict;
                     hunk.problem = Some(problem.clone());
+                    self.fail(Verdict::Conflict, problem);
                 }
-                self.fail(Verdict::Conflict, problem);
+                None => self.failed_hunk(path, Verdict::Conflict, at, problem),
             }
-            None => {}
         }
     }
 
@@ -425,7 +463,7 @@ impl<'t> Files<'t> {
             .collect();
         // An insertion before a line comes before what replaces the line.
         all.sort_by_key(|(number, change)| (change.old.start, change.old.end, *number));
-        let mut refused: std::collections::HashMap<usize, usize> = std::collections::HashMap::new();
+        let mut refused: HashMap<usize, usize> = HashMap::new();
         let mut end: Option<(usize, Change)> = None;
         for (number, change) in &all {
             if let Some((other, before)) = &end
@@ -524,16 +562,20 @@ fn placeholder_in(hunk: &Hunk, index: &Index<'_, '_>) -> Option<String> {
     let known = |line: &str| index.lines_like(line, false).is_ok_and(|lines| !lines.is_empty());
     match &hunk.body {
         Body::Diff(lines) => {
-            let new =
-                lines.iter().filter(|line| line.tag.is_new()).map(|line| (line.text.as_str(), line.tag == Tag::New));
+            // Where the header's counts are right, a program wrote the diff: a lone `...` is then Python.
+            let counted = hunk.number.is_some_and(|number| number.trusted);
+            let new = lines.iter().filter(|line| line.tag.is_new()).map(|line| {
+                (line.text.as_str(), line.tag == Tag::New && !(counted && placeholder::is_elision(&line.text)))
+            });
             placeholder::find(new, known).map(str::to_owned)
         }
         Body::Block { search, replace } => {
             let gaps = |lines: &[String]| lines.iter().filter(|line| placeholder::is_elision(line)).count();
             let paired = gaps(search) == gaps(replace);
+            let searched: HashSet<&String> = search.iter().collect();
             let new = replace
                 .iter()
-                .map(|line| (line.as_str(), !(search.contains(line) || (paired && placeholder::is_elision(line)))));
+                .map(|line| (line.as_str(), !(searched.contains(line) || (paired && placeholder::is_elision(line)))));
             placeholder::find(new, known).map(str::to_owned)
         }
     }

@@ -214,7 +214,11 @@ fn join(mut all: Vec<Placed>) -> Placed {
         whole.verdict = whole.verdict.max(other.verdict);
         whole.reason = whole.reason.or(other.reason);
         whole.hunks.extend(other.hunks);
-        whole.files.extend(other.files);
+        for file in other.files {
+            if !whole.files.iter().any(|there| there.path == file.path) {
+                whole.files.push(file);
+            }
+        }
         whole.problems.extend(other.problems);
         whole.notes.extend(other.notes.into_iter().map(|mut note| {
             note.hunk = note.hunk.map(|hunk| hunk + shift);

@@ -77,6 +77,6 @@ pub(super) fn read(lines: &[&str], first: usize) -> Option<Reading> {
         return None;
     }
     let operation = Operation::Sequence { edits };
-    reading.edits.push(FileEdit { path: Named::Nothing, operation, made_for: None, at: first });
+    reading.edits.push(FileEdit { path: Named::Nothing, also: None, operation, made_for: None, at: first });
     Some(reading)
 }

@@ -67,7 +67,7 @@ impl<'p> Parser<'_, 'p> {
             } else if let Some(path) = Self::marker(line, "*** Add File:") {
                 (path, Operation::Create { text: self.added() })
             } else if let Some(path) = Self::marker(line, "*** Delete File:") {
-                (path, Operation::Delete { hunks: Vec::new() })
+                (path, Operation::Delete { shown: None })
             } else if let Some(path) = Self::marker(line, "*** Update File:") {
                 let rename =
                     self.line().and_then(|l| Self::marker(l, "*** Move to:")).map(|to| Named::As(to.to_owned()));
@@ -85,7 +85,13 @@ impl<'p> Parser<'_, 'p> {
                 self.at = self.lines.len();
                 return;
             };
-            self.reading.edits.push(FileEdit { path: Named::As(path.to_owned()), operation, made_for: None, at });
+            self.reading.edits.push(FileEdit {
+                path: Named::As(path.to_owned()),
+                also: None,
+                operation,
+                made_for: None,
+                at,
+            });
         }
     }
 

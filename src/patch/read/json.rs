@@ -168,7 +168,7 @@ impl Reader {
             return Err(format!("`{command}` changes nothing that a patch could"));
         }
         if object.get("delete").and_then(Value::as_bool) == Some(true) || command == "delete" {
-            return Ok(Operation::Delete { hunks: Vec::new() });
+            return Ok(Operation::Delete { shown: None });
         }
         if let Some(to) = text(object, &["rename", "rename_to", "move_to", "new_path"]) {
             return Ok(Operation::Change { rename: Some(Named::As(to.to_owned())), copy: false, hunks: Vec::new() });
@@ -225,12 +225,12 @@ impl Reader {
             before.extend(edits.iter().cloned());
             return;
         }
-        self.reading.edits.push(FileEdit { path, operation, made_for, at: self.at });
+        self.reading.edits.push(FileEdit { path, also: None, operation, made_for, at: self.at });
     }
 
     fn file(&mut self, path: &str, value: &Value) {
         match value {
-            Value::Null => self.push(Some(path), Operation::Delete { hunks: Vec::new() }, None),
+            Value::Null => self.push(Some(path), Operation::Delete { shown: None }, None),
             Value::String(text) => {
                 let operation = Operation::Write { text: text.clone(), stated: true, exact: true };
                 self.push(Some(path), operation, None);

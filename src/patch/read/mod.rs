@@ -5,7 +5,7 @@
 //! [`read_text`] walks over the text once. Prose is passed over; where a patch begins, the reader of its format
 //! takes over and says where it ends:
 //!
-//! - [`unified`]: diffs; [`search`]: SEARCH/REPLACE; [`envelope`]: `*** Begin Patch`; [`json`]: edits as JSON
+//! - [`unified`]: diffs, with the [`names`] in their headers; [`search`]: SEARCH/REPLACE; [`envelope`]: `*** Begin Patch`; [`json`]: edits as JSON
 //!   and reweave's own form; [`ed`]: numbered commands; any other fence may be a whole file.
 //! - [`fence`]: Markdown around them; [`placeholder`]: lines that stand for code left out.
 //!
@@ -16,6 +16,7 @@ mod ed;
 mod envelope;
 mod fence;
 mod json;
+mod names;
 pub(super) mod placeholder;
 mod search;
 pub(super) mod unified;
@@ -30,6 +31,9 @@ const JSON_TRIES: usize = 16;
 
 /// How many later fences are tried as the end of a block whose text holds fences.
 const INNER_FENCES: usize = 6;
+
+/// How many fences without a file's name are considered. More are no patch but a document.
+const FENCES: usize = 32;
 
 /// Reads everything that `text` proposes. `first` is the 1-based line that it begins at.
 pub(super) fn read_text(text: &str, first: usize) -> Vec<Reading> {
@@ -47,7 +51,7 @@ pub(super) fn read_text(text: &str, first: usize) -> Vec<Reading> {
     }
     let lines: Vec<&str> = text.split('\n').collect();
     let lines = lines.strip_suffix(&[""]).unwrap_or(&lines);
-    let mut scan = Scan { readings: Vec::new(), first, json_tries: JSON_TRIES };
+    let mut scan = Scan { readings: Vec::new(), first, json_tries: JSON_TRIES, fences: 0 };
     scan.prose(text, lines);
     if scan.readings.is_empty() {
         if let Some(reading) = ed::read(lines, first).or_else(|| unified::read_bare(lines, first, End::Open)) {
@@ -74,7 +78,7 @@ enum Guess {
 fn whole_file(path: Named, text: String, guess: Guess, at: usize) -> Reading {
     let mut reading = Reading::new(Format::WholeFile);
     let operation = Operation::Write { text, stated: guess == Guess::Named, exact: false };
-    reading.edits.push(FileEdit { path, operation, made_for: None, at });
+    reading.edits.push(FileEdit { path, also: None, operation, made_for: None, at });
     if guess == Guess::Raw {
         reading.notes.push(Note::new(NoteKind::Raw, "the bare text is taken as the whole file"));
     }
@@ -86,6 +90,8 @@ struct Scan {
     readings: Vec<Reading>,
     first: usize,
     json_tries: usize,
+    /// Whole files in fences so far, those with a name left out.
+    fences: usize,
 }
 
 impl Scan {
@@ -183,8 +189,18 @@ impl Scan {
         let before = self.readings.len();
         let handled = self.fenced_patch(content, first, &language, name.as_deref(), end);
         if !handled {
-            if !matches!(language.as_str(), "" | "python" | "py" | "python3") && name.is_none() {
-                return fence.close + 1;
+            if name.is_none() {
+                let code = matches!(language.as_str(), "" | "python" | "py" | "python3");
+                if !code || content.iter().all(|line| line.trim().is_empty()) {
+                    return fence.close + 1;
+                }
+                self.fences += 1;
+                if self.fences > FENCES {
+                    let text = format!("it holds more than {FENCES} pieces of code without a file's name");
+                    let problem = Problem::new(Reason::NoPatch, text).hint("name the files, or send a diff");
+                    self.of(Format::WholeFile).problems.push(problem.at(first));
+                    return lines.len();
+                }
             }
             let joined = |close: usize| lines.get(fence.open + 1..close).unwrap_or_default().join("\n") + "\n";
             let mut text = joined(fence.close);
@@ -221,16 +237,12 @@ impl Scan {
         fence.close + 1
     }
 
-    /// Named files of one answer belong together; what has no name, or a name that came before, is an
-    /// alternative.
+    /// Named files of one answer belong together; what has no name is an alternative.
     fn add_whole_file(&mut self, reading: Reading, guess: Guess) {
-        let together = self.readings.iter_mut().find(|other| {
-            other.format == Format::WholeFile
-                && guess == Guess::Named
-                && other.edits.iter().all(|edit| edit.path != Named::Nothing)
-                && !other.edits.iter().any(|edit| reading.edits.iter().any(|new| new.path == edit.path))
-        });
-        match together {
+        let named = |other: &&mut Reading| {
+            other.format == Format::WholeFile && other.edits.first().is_some_and(|edit| edit.path != Named::Nothing)
+        };
+        match self.readings.iter_mut().find(named).filter(|_| guess == Guess::Named) {
             Some(other) => {
                 other.edits.extend(reading.edits);
                 other.notes.extend(reading.notes);

@@ -90,6 +90,7 @@ pub(super) fn read(lines: &[&str], at: usize, first: usize, name: Option<String>
         }
         _ => reading.edits.push(FileEdit {
             path,
+            also: None,
             operation: Operation::Change { rename: None, copy: false, hunks: vec![hunk] },
             made_for: None,
             at: number,

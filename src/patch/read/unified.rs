@@ -4,6 +4,7 @@
 //! a blank, `-`, `+` or `\`. A body is read by the header's counts where they hold, and by its marks where
 //! they don't; then the counts, and with them the line number, are not believed.
 
+use super::names::{git_names, header_name, named, unquote};
 use super::placeholder::is_elision;
 use crate::patch::note::{Note, NoteKind, Problem, Reason};
 use crate::patch::reading::{Body, BodyLine, FileEdit, Format, Hunk, LineNumber, Named, Operation, Reading, Tag};
@@ -254,8 +255,7 @@ impl<'p> Parser<'_, 'p> {
         let short = have.0 < said.0 || have.1 < said.1;
         let ends_here = self.end == End::Open && self.at >= self.lines.len();
         let cut_off = (last == Some(Tag::Old) && have.1 < said.1)
-            || (last == Some(Tag::Old) && short && ends_here)
-            || (last == Some(Tag::New) && short && ends_here);
+            || (last != Some(Tag::Context) && last != Some(Tag::Bare) && short && ends_here);
         if cut_off {
             self.reading.problems.push(
                 Problem::new(
@@ -350,6 +350,9 @@ impl<'p> Parser<'_, 'p> {
     }
 
     fn push_hunk(&mut self, lines: Vec<BodyLine>, number: Option<LineNumber>, heading: Option<String>, at: usize) {
+        if lines.is_empty() {
+            return;
+        }
         if let Some(section) = &mut self.section {
             section.hunks.push(Hunk {
                 body: Body::Diff(lines),
@@ -364,18 +367,10 @@ impl<'p> Parser<'_, 'p> {
 
     fn finish_section(&mut self) {
         let Some(section) = self.section.take() else { return };
-        let empty = section.hunks.is_empty();
-        if empty && section.rename.is_none() && !section.created && !section.deleted {
-            if section.mode {
-                self.reading.notes.push(Note::new(NoteKind::Mode, "a change of file mode is left out"));
-            }
-            // A header alone changes nothing; the whole is malformed if nothing else is there.
-            let path = named(section.old.as_deref(), section.new.as_deref(), section.git.as_ref());
-            let operation = Operation::Change { rename: None, copy: false, hunks: Vec::new() };
-            self.reading.edits.push(FileEdit { path, operation, made_for: None, at: section.at });
-            return;
+        let (path, also) = named(section.old.as_deref(), section.new.as_deref(), section.git.as_ref());
+        if section.hunks.is_empty() && section.mode {
+            self.reading.notes.push(Note::new(NoteKind::Mode, "a change of file mode is left out"));
         }
-        let path = named(section.old.as_deref(), section.new.as_deref(), section.git.as_ref());
         let (path, operation) = if section.created {
             if section.hunks.iter().any(holds_old_lines) {
                 self.reading.problems.push(
@@ -386,17 +381,17 @@ impl<'p> Parser<'_, 'p> {
             }
             (path, Operation::Create { text: added_text(&section.hunks) })
         } else if section.deleted {
-            (path, Operation::Delete { hunks: section.hunks })
+            (path, Operation::Delete { shown: Some(section.hunks) })
         } else if let Some((from, to)) = section.rename {
             (
                 Named::As(from),
                 Operation::Change { rename: Some(Named::As(to)), copy: section.copy, hunks: section.hunks },
             )
         } else {
-            let rename = header_rename(section.old.as_deref(), section.new.as_deref());
-            (path, Operation::Change { rename, copy: false, hunks: section.hunks })
+            // A header alone changes nothing; the whole is malformed if nothing else is there.
+            (path, Operation::Change { rename: None, copy: false, hunks: section.hunks })
         };
-        self.reading.edits.push(FileEdit { path, operation, made_for: None, at: section.at });
+        self.reading.edits.push(FileEdit { path, also, operation, made_for: None, at: section.at });
     }
 }
 
@@ -486,120 +481,6 @@ fn range(text: &str) -> Option<(usize, usize)> {
     Some((small(start)?, small(count)?))
 }
 
-/// The name in a `---` or `+++` line: up to a tab, unquoted.
-fn header_name(text: &str) -> String {
-    let text = text.trim_end_matches('\r');
-    let name = text.split('\t').next().unwrap_or_default().trim();
-    unquote(name)
-}
-
-/// The two names of `diff --git a/x b/x`; nothing where blanks leave it open.
-fn git_names(line: &str) -> Option<(String, String)> {
-    let rest = line.strip_prefix("diff --git ")?;
-    if rest.starts_with('"') {
-        let end = closing_quote(rest)?;
-        let (old, new) = rest.split_at_checked(end + 1)?;
-        return Some((unquote(old), unquote(new.trim_start())));
-    }
-    // Both names are the same but for the prefix unless the file is renamed; then other lines name it.
-    let middle = rest.len() / 2;
-    let halves = rest.split_at_checked(middle).and_then(|(old, new)| Some((old, new.strip_prefix(' ')?)));
-    if let Some((old, new)) =
-        halves.filter(|(old, new)| old.split_once('/').map(|x| x.1) == new.split_once('/').map(|x| x.1))
-    {
-        return Some((old.to_owned(), new.to_owned()));
-    }
-    let (old, new) = rest.split_once(' ')?;
-    Some((old.to_owned(), new.to_owned()))
-}
-
-fn closing_quote(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            '"' if !escaped => return Some(at),
-            '\\' => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    None
-}
-
-/// Takes git's C-style quotes off a name.
-fn unquote(name: &str) -> String {
-    let Some(inner) = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')) else { return name.to_owned() };
-    let mut bytes = Vec::with_capacity(inner.len());
-    let mut rest = inner.bytes().peekable();
-    while let Some(byte) = rest.next() {
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
-        }
-        match rest.next() {
-            Some(b'n') => bytes.push(b'\n'),
-            Some(b't') => bytes.push(b'\t'),
-            Some(b'r') => bytes.push(b'\r'),
-            Some(digit @ b'0'..=b'3') => {
-                let mut value = digit - b'0';
-                for _ in 0..2 {
-                    if let Some(next) = rest.next_if(|b| matches!(b, b'0'..=b'7')) {
-                        value = value.wrapping_mul(8).wrapping_add(next - b'0');
-                    }
-                }
-                bytes.push(value);
-            }
-            Some(other) => bytes.push(other),
-            None => bytes.push(b'\\'),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Which file two headers name.
-fn named(old: Option<&str>, new: Option<&str>, git: Option<&(String, String)>) -> Named {
-    let real = |name: Option<&str>| name.filter(|n| *n != "/dev/null" && !n.is_empty()).map(str::to_owned);
-    let (old, new) = (real(old), real(new));
-    let (old, new) = match (old, new, git) {
-        (None, None, Some((old, new))) => (Some(old.clone()), Some(new.clone())),
-        (old, new, _) => (old, new),
-    };
-    match (old, new) {
-        (Some(old), Some(new)) if prefixed(&old) && prefixed(&new) => Named::Prefixed(old),
-        (Some(old), _) => {
-            if prefixed(&old) {
-                Named::Prefixed(old)
-            } else {
-                Named::As(old)
-            }
-        }
-        (None, Some(new)) => {
-            if prefixed(&new) {
-                Named::Prefixed(new)
-            } else {
-                Named::As(new)
-            }
-        }
-        (None, None) => Named::Nothing,
-    }
-}
-
-/// Git's prefixes: `a/` and `b/`, or with `diff.mnemonicPrefix` those of index, commit, work tree and object.
-fn prefixed(name: &str) -> bool {
-    ["a/", "b/", "i/", "w/", "c/", "o/"].iter().any(|prefix| name.starts_with(prefix))
-}
-
-/// A rename that only the `---` and `+++` lines show: not one, if they differ in prefix or ending alone.
-fn header_rename(old: Option<&str>, new: Option<&str>) -> Option<Named> {
-    let (old, new) = (old?, new?);
-    let bare = |name: &str| {
-        let name = if prefixed(name) { name.get(2..).unwrap_or_default() } else { name };
-        let name = name.trim_start_matches("./");
-        [".orig", ".old", ".bak", ".new"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name).to_owned()
-    };
-    (bare(old) != bare(new) && prefixed(old) == prefixed(new))
-        .then(|| if prefixed(new) { Named::Prefixed(new.to_owned()) } else { Named::As(new.to_owned()) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -639,13 +520,6 @@ mod tests {
         assert_eq!(reading.edits.len(), 2);
         assert_eq!(reading.notes.len(), 1);
         assert!(reading.problems.is_empty());
-    }
-
-    #[test]
-    fn names_in_quotes_with_blanks_and_octal_bytes_are_read() {
-        assert_eq!(unquote(r#""a/st\303\251p \"1\".py""#), "a/stép \"1\".py");
-        assert_eq!(git_names("diff --git a/a b.py b/a b.py"), Some(("a/a b.py".into(), "b/a b.py".into())));
-        assert_eq!(header_name("a/x.py\t2026-01-01 00:00:00"), "a/x.py");
     }
 
     #[test]
