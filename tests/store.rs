@@ -33,8 +33,7 @@ fn execution(step: &str, version: u32, reads: &[&str], writes: &[(&str, &str)]) 
         execution.observation.reads.insert((*name).into(), Some(digest(name)));
     }
     for (name, value) in writes {
-        let written =
-            Written { digest: digest(value), members: vec![(*name).into()], refs: Vec::new(), uncarryable: None };
+        let written = Written::alone(name, digest(value));
         execution.observation.writes.insert((*name).into(), Some(written));
     }
     execution

@@ -24,8 +24,7 @@ fn execution(step: &str, version: u32, reads: &[&str], writes: &[(&str, &str)]) 
         execution.observation.reads.insert((*name).into(), Some(Digest::of(name)));
     }
     for (name, value) in writes {
-        let written =
-            Written { digest: Digest::of(value), members: vec![(*name).into()], refs: Vec::new(), uncarryable: None };
+        let written = Written::alone(name, Digest::of(value));
         execution.observation.writes.insert((*name).into(), (!value.is_empty()).then_some(written));
     }
     Arc::new(execution)

@@ -232,6 +232,13 @@ pub struct Written {
     pub uncarryable: Option<String>,
 }
 
+impl Written {
+    /// A value that shares nothing with any other name.
+    pub fn alone(name: &str, digest: Digest) -> Self {
+        Self { digest, members: vec![name.into()], refs: Vec::new(), uncarryable: None }
+    }
+}
+
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]

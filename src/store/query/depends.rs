@@ -38,7 +38,7 @@ impl Reader {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let store = Store::open(dir.path())?;
     /// # fn wrote(name: &str) -> (Name, Option<Written>) {
-    /// #     (name.into(), Some(Written { digest: Digest::of(name), members: vec![name.into()], uncarryable: None }))
+    /// #     (name.into(), Some(Written::alone(name, Digest::of(name))))
     /// # }
     /// for (step, reads, writes) in [("1_load", "", "df"), ("2_plot", "df", "ax"), ("3_other", "", "n")] {
     ///     let step: StepId = step.parse().unwrap();
@@ -106,7 +106,7 @@ impl Reader {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let store = Store::open(dir.path())?;
     /// # fn wrote(name: &str) -> (Name, Option<Written>) {
-    /// #     (name.into(), Some(Written { digest: Digest::of(name), members: vec![name.into()], uncarryable: None }))
+    /// #     (name.into(), Some(Written::alone(name, Digest::of(name))))
     /// # }
     /// for (step, reads, writes) in [("1_load", "", "df"), ("2_other", "", "n"), ("3_fit", "df", "model")] {
     ///     let step: StepId = step.parse().unwrap();

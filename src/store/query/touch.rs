@@ -40,7 +40,7 @@ impl Reader {
     /// let version = store.record_version(&step, b"", &Provenance::new(Author::Person, 1))?;
     /// for value in ["1", "1", "2"] {
     ///     let mut execution = Execution::new(step.clone(), version, 2);
-    ///     let written = Written { digest: Digest::of(value), members: vec!["x".into()], uncarryable: None };
+    ///     let written = Written::alone("x", Digest::of(value));
     ///     execution.observation.writes.insert("x".into(), Some(written));
     ///     store.record_execution(execution.into()).wait()?;
     /// }
