@@ -24,6 +24,7 @@ mod apply;
 mod completions;
 mod delete;
 pub mod demo;
+mod doctor;
 mod import;
 mod invalidate;
 mod man;
@@ -86,6 +87,7 @@ subcommands! {
     Import => import,
     Apply => apply,
     Completions => completions,
+    Doctor => doctor,
     Man => man,
 }
 

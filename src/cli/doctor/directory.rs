@@ -1,0 +1,60 @@
+//! The run's directory: its steps, its settings, and how much it keeps.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Fact, Standing};
+use crate::run::{Config, Gravity, RunDir, STORE_DIR, Severity, bytes_text};
+
+/// How many problems are listed before they are only counted.
+const LISTED: usize = 5;
+
+/// What there is to say of the run.
+pub(super) fn facts(run: &RunDir, config: &Config) -> Vec<Fact> {
+    let scan = run.scan();
+    let mut facts = vec![match scan.require_steps(run) {
+        Ok(()) => Fact::ok(
+            "steps",
+            format!("{}, frames: {}, modules: {}", scan.steps.len(), scan.frames.len(), scan.modules.len()),
+        ),
+        Err(error) => Fact::new("steps", Standing::Missing, error.to_string()).remedy(error.hint()),
+    }];
+    facts.push(match run.check_writable() {
+        Ok(()) => Fact::ok("directory", "can be written to"),
+        Err(error) => Fact::new("directory", Standing::Missing, error.to_string()).remedy(error.hint()),
+    });
+    let grave = scan.problems.iter().filter(|problem| problem.kind.gravity() > Gravity::Note);
+    let grave: Vec<String> = grave.map(ToString::to_string).collect();
+    facts.extend(grave.iter().take(LISTED).map(|problem| Fact::new("problem", Standing::Wrong, problem)));
+    if grave.len() > LISTED {
+        facts.push(Fact::new("problem", Standing::Wrong, format!("and {} more", grave.len() - LISTED)));
+    }
+    for problem in &config.problems {
+        let standing = if problem.severity == Severity::Error { Standing::Wrong } else { Standing::Missing };
+        facts.push(Fact::new("settings", standing, problem.to_string()));
+    }
+    if !config.waiting.is_empty() {
+        let asks: Vec<&str> = config.waiting.iter().map(|waiting| waiting.asks.as_str()).collect();
+        let says = format!("the run's own file asks for what it does not get alone: {}", asks.join("; "));
+        facts.push(Fact::new("settings", Standing::NotUsed, says).remedy("read it, then: reweave config --approve"));
+    }
+    let store = run.path().join(STORE_DIR);
+    facts.push(if store.is_dir() {
+        Fact::ok("store", format!("{} in {STORE_DIR}", bytes_text(size_of(&store, 0))))
+    } else {
+        Fact::ok("store", "none yet")
+    });
+    facts
+}
+
+/// The bytes of all files below a directory, links not followed.
+fn size_of(dir: &Path, depth: usize) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(found) if found.is_dir() && depth < 16 => size_of(&entry.path(), depth + 1),
+            Ok(found) => found.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
