@@ -22,6 +22,7 @@ mod shapes;
 mod analyze;
 mod apply;
 mod completions;
+mod config;
 mod delete;
 pub mod demo;
 mod doctor;
@@ -87,6 +88,7 @@ subcommands! {
     Import => import,
     Apply => apply,
     Completions => completions,
+    Config => config,
     Doctor => doctor,
     Man => man,
 }
