@@ -66,7 +66,7 @@ fn what_can_not_be_imported_is_said_with_a_remedy() {
     ");
     insta::assert_snapshot!(reweave(dir.path(), &["import", "letter.txt"]), @r"
     error: letter.txt: not a recording that is known: text that is neither JSON nor Python
-    hint: known are: Jupyter notebooks, sessions of Claude Code and Codex, smolagents memories, trajectories of SWE-agent and mini-swe-agent, OpenHands events and Python scripts
+    hint: known are: Jupyter notebooks, Claude Code and Codex sessions, smolagents memories, OpenHands events, SWE-agent and mini-swe-agent trajectories, inspect logs, OpenTelemetry spans, Open Interpreter conversations, LangGraph checkpoints, call trees and Python scripts
     [exit 2]
     ");
     let mut left: Vec<String> =

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Read;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::json::{Clean, at, outline};
@@ -17,8 +17,7 @@ const LOOKED_AT: u64 = 1 << 20;
 const MOST_RECORDS: usize = 40;
 
 /// The formats that can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// A Jupyter notebook, nbformat 2 to 4.
     Notebook,
@@ -28,13 +27,22 @@ pub enum Format {
     Codex,
     /// The memory of a smolagents agent.
     Smolagents,
-    /// A mini-swe-agent trajectory.
-    MiniSweAgent,
+    /// Events of OpenHands.
+    OpenHands,
     /// A SWE-agent trajectory.
     SweAgent,
-    /// Events of OpenHands.
-    #[serde(rename = "openhands")]
-    OpenHands,
+    /// A mini-swe-agent trajectory.
+    MiniSweAgent,
+    /// A log of inspect_ai.
+    Inspect,
+    /// OpenTelemetry spans.
+    Spans,
+    /// An Open Interpreter conversation.
+    OpenInterpreter,
+    /// Checkpoints of LangGraph.
+    LangGraph,
+    /// A call tree of agentic functions.
+    CallTree,
     /// A Python script.
     Script,
 }
@@ -47,9 +55,14 @@ impl Format {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
             Self::Smolagents => "smolagents",
-            Self::MiniSweAgent => "mini-swe-agent",
-            Self::SweAgent => "swe-agent",
             Self::OpenHands => "openhands",
+            Self::SweAgent => "swe-agent",
+            Self::MiniSweAgent => "mini-swe-agent",
+            Self::Inspect => "inspect",
+            Self::Spans => "spans",
+            Self::OpenInterpreter => "open-interpreter",
+            Self::LangGraph => "langgraph",
+            Self::CallTree => "call-tree",
             Self::Script => "script",
         }
     }
@@ -61,11 +74,22 @@ impl Format {
             Self::ClaudeCode => "Claude Code session",
             Self::Codex => "Codex session",
             Self::Smolagents => "smolagents memory",
-            Self::MiniSweAgent => "mini-swe-agent trajectory",
-            Self::SweAgent => "SWE-agent trajectory",
             Self::OpenHands => "OpenHands events",
+            Self::SweAgent => "SWE-agent trajectory",
+            Self::MiniSweAgent => "mini-swe-agent trajectory",
+            Self::Inspect => "inspect log",
+            Self::Spans => "OpenTelemetry spans",
+            Self::OpenInterpreter => "Open Interpreter conversation",
+            Self::LangGraph => "LangGraph checkpoints",
+            Self::CallTree => "call tree",
             Self::Script => "Python script",
         }
+    }
+}
+
+impl Serialize for Format {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -121,7 +145,10 @@ impl Sample {
 /// If it can't be read or is nothing that is known.
 pub fn detect(recording: &Recording<'_>) -> Result<Found, ImportError> {
     let unknown = |found: &str| ImportError::Unknown { path: recording.path().to_owned(), found: found.to_owned() };
+    let packed = |format| Ok(Found { format, layout: Layout::Packed });
     match recording.packing() {
+        Packing::Zip if formats::inspect::is_archive(recording) => return packed(Format::Inspect),
+        Packing::Sqlite if formats::langgraph::is_database(recording) => return packed(Format::LangGraph),
         Packing::Zip => return Err(unknown("a ZIP archive without the parts of an inspect log")),
         Packing::Sqlite => return Err(unknown("an SQLite database without LangGraph's tables")),
         Packing::Plain | Packing::Zstd => {}

@@ -68,8 +68,9 @@ impl ImportError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unknown { .. } => Some(
-                "known are: Jupyter notebooks, sessions of Claude Code and Codex, smolagents memories, trajectories of \
-                 SWE-agent and mini-swe-agent, OpenHands events and Python scripts",
+                "known are: Jupyter notebooks, Claude Code and Codex sessions, smolagents memories, OpenHands events, \
+                 SWE-agent and mini-swe-agent trajectories, inspect logs, OpenTelemetry spans, Open Interpreter \
+                 conversations, LangGraph checkpoints, call trees and Python scripts",
             ),
             Self::Occupied { .. } => Some("name another directory with -o, or remove this one"),
             Self::Malformed { .. } => Some("if the file was cut off while it was written, save it anew"),

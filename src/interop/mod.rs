@@ -10,12 +10,15 @@
 //! - [`formats`]: one reader a format; each knows only its own keys and speaks in the words of [`ImportedStep`].
 //! - [`json`]: JSON as it is found in the wild: streamed, with broken lines skipped and listed, bytes that are
 //!   not UTF-8 replaced, and texts that are a string or a list of strings.
+//! - [`recorder`]: calls and their results, which logs tell apart, put together as steps, notes and frames.
+//! - [`workspace`]: the files that a recorded agent edited, as accepted patches.
 //! - [`Sink`], [`Imported`]: where steps, files, patches and warnings go; [`Imported`] keeps them in memory,
 //!   [`Directory`] lays them out as a run.
 //! - [`ImportError`]: why nothing could be imported; what could be read in part is a [`Warning`] instead.
 //!
 //! Everything read here is hostile: names become slugs, texts are bounded, and no path leaves the run.
 
+mod archive;
 mod beside;
 mod detect;
 mod error;

@@ -231,6 +231,11 @@ impl<'s> Recorder<'s> {
         self.drain(frame)
     }
 
+    /// Whether a call waits for its answer.
+    pub fn awaits(&self, call: &str) -> bool {
+        self.calls.contains_key(call)
+    }
+
     /// Says that a call will get no answer, and that nothing is wrong with that.
     ///
     /// # Errors

@@ -4,32 +4,44 @@
 //!
 //! - [`of`], [`read`]: the table of formats: what tells one, and what reads it.
 //! - `notebook`: Jupyter, nbformat 2 to 4; `script`: Python text, split at `# %%` or at top-level statements.
-//! - `claude_code`, `codex`, `smolagents`, `mini_swe_agent`, `swe_agent`, `openhands`: logs of agents, each through a [`super::recorder::Recorder`].
+//! - `claude_code`, `codex`, `smolagents`, `mini_swe_agent`, `swe_agent`, `openhands`, `open_interpreter`,
+//!   `inspect`, `langgraph`: logs of agents, each through a [`super::recorder::Recorder`].
+//! - `spans`, `call_tree`: traces, through a [`tree::Tree`] of calls.
 //! - [`records`]: the records of a file one at a time, whether they stand on lines or in a list; [`result`]:
 //!   what tools give, in the words of a step.
 //!
 //! A reader never fails on a part that it does not understand: it says so in a warning and goes on.
 
 mod apply_patch;
+mod call_tree;
 mod claude_code;
 #[cfg(test)]
 mod claude_code_tests;
 mod claude_edit;
+mod code;
 mod codex;
 mod codex_output;
 #[cfg(test)]
 mod codex_tests;
+pub mod inspect;
+#[cfg(test)]
+mod inspect_tests;
+pub mod langgraph;
 mod mini_swe_agent;
+mod msgpack;
 pub mod notebook;
 mod notebook_output;
+mod open_interpreter;
 mod openhands;
 mod openhands_sdk;
 mod records;
 mod result;
 pub mod script;
 mod smolagents;
+mod spans;
 mod swe_agent;
 mod traceback;
+mod tree;
 
 use super::detect::Sample;
 use super::{Format, Found, ImportError, Recording, Sink};
@@ -45,6 +57,11 @@ const TABLE: &[(Format, Tells)] = &[
     (Format::Smolagents, smolagents::is),
     (Format::MiniSweAgent, mini_swe_agent::is),
     (Format::SweAgent, swe_agent::is),
+    (Format::Inspect, inspect::is),
+    (Format::Spans, spans::is),
+    (Format::LangGraph, langgraph::is),
+    (Format::CallTree, call_tree::is),
+    (Format::OpenInterpreter, open_interpreter::is),
     (Format::OpenHands, openhands::is),
 ];
 
@@ -66,6 +83,11 @@ pub fn read(found: Found, recording: &Recording<'_>, sink: &mut dyn Sink) -> Res
         Format::MiniSweAgent => mini_swe_agent::read(recording, found.layout, sink),
         Format::SweAgent => swe_agent::read(recording, found.layout, sink),
         Format::OpenHands => openhands::read(recording, found.layout, sink),
+        Format::Inspect => inspect::read(recording, found.layout, sink),
+        Format::Spans => spans::read(recording, found.layout, sink),
+        Format::LangGraph => langgraph::read(recording, found.layout, sink),
+        Format::CallTree => call_tree::read(recording, found.layout, sink),
+        Format::OpenInterpreter => open_interpreter::read(recording, found.layout, sink),
         Format::Script => script::read(recording, sink),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::notebook_output::recorded;
 use crate::interop::detect::Sample;
-use crate::interop::json::{Clean, Ended, at, each_element, outline, str_at, text};
+use crate::interop::json::{Clean, at, each_element, outline, str_at, text};
 use crate::interop::naming::{heading, numbered, slug, source_slug};
 use crate::interop::{ImportError, ImportedFile, ImportedStep, Place, Recorded, Recording, Sink, Warning};
 use crate::step::{Author, Kind, Provenance};
@@ -76,8 +76,8 @@ pub fn read(recording: &Recording<'_>, sink: &mut dyn Sink) -> Result<(), Import
     if recording.watch().is_stopped() {
         return Err(ImportError::Stopped);
     }
-    if let Ended::Broken(why) = &ended {
-        sink.warn(Warning::new(format!("{why}; what stands before is taken")));
+    if let Some(warning) = ended.warning() {
+        sink.warn(warning);
     }
     let has_worksheets = frame.get("worksheets").is_some();
     let major = at(&frame, &["nbformat"]).as_u64().unwrap_or(if has_worksheets { 3 } else { 4 });

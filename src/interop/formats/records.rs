@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::interop::json::{Clean, Ended, each_element, each_line};
+use crate::interop::json::{Clean, each_element, each_line};
 use crate::interop::{ImportError, Layout, Place, Recording, Warning};
 
 /// Hands each record to `visit` with its place: each line, each element of the list that the document is, or
@@ -28,8 +28,5 @@ pub fn each_record(
     if recording.watch().is_stopped() {
         return Err(ImportError::Stopped);
     }
-    Ok(match ended {
-        Ended::Whole => Vec::new(),
-        Ended::Broken(why) => vec![Warning::new(format!("{why}; what stands before is taken"))],
-    })
+    Ok(ended.warning().into_iter().collect())
 }

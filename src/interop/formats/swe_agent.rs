@@ -13,7 +13,7 @@ use super::mini_swe_agent::submitted;
 use super::records::each_record;
 use super::result::printed;
 use crate::interop::detect::Sample;
-use crate::interop::json::{Clean, Ended, at, each_element, embedded, outline, str_at, text_at};
+use crate::interop::json::{Clean, at, each_element, embedded, outline, str_at, text_at};
 use crate::interop::moment::seconds_us;
 use crate::interop::recorder::{Action, Answer, Given, Origin, Recorder, TOP};
 use crate::interop::{ImportError, Layout, NoteKind, Recording, Sink};
@@ -70,8 +70,8 @@ pub fn read(recording: &Recording<'_>, layout: Layout, sink: &mut dyn Sink) -> R
         acted: 0,
         own_commands: false,
     };
-    if let Ended::Broken(why) = &ended {
-        trajectory.recorder.warn(None, format!("{why}; what stands before is taken"));
+    if let Some(warning) = ended.warning() {
+        trajectory.recorder.warn(warning.place, warning.what);
     }
     let has_steps = at(&frame, &["trajectory"]).get(0).is_some();
     // The conversation first: it has what was asked, and the ids of the calls.

@@ -6,7 +6,7 @@ use std::io::Read;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::interop::ImportError;
+use crate::interop::{ImportError, Warning};
 
 /// How the reading of a document ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,16 @@ pub enum Ended {
     Whole,
     /// Before it, with what is wrong and where: line and column.
     Broken(String),
+}
+
+impl Ended {
+    /// What to tell of a document that was not whole.
+    pub fn warning(&self) -> Option<Warning> {
+        match self {
+            Self::Whole => None,
+            Self::Broken(why) => Some(Warning::new(format!("{why}; what stands before is taken"))),
+        }
+    }
 }
 
 /// Hands each element of the array at `path` to `visit` as it is read. `*` in the path stands for every element
@@ -34,6 +44,23 @@ pub fn each_element(
         Some(error) => Err(error),
         None => Ok(ended(read)),
     }
+}
+
+/// Hands each of the documents that follow one another to `visit`.
+///
+/// # Errors
+/// As [`each_element`].
+pub fn each_document(
+    reader: impl Read,
+    visit: &mut dyn FnMut(Value) -> Result<(), ImportError>,
+) -> Result<Ended, ImportError> {
+    for document in serde_json::Deserializer::from_reader(reader).into_iter::<Value>() {
+        match document {
+            Ok(document) => visit(document)?,
+            Err(error) => return Ok(ended(Err(error))),
+        }
+    }
+    Ok(Ended::Whole)
 }
 
 /// Reads the document with all texts cut to `longest` bytes and all lists to their first `most` elements.

@@ -16,6 +16,6 @@ mod lines;
 mod value;
 
 pub use clean::Clean;
-pub use document::{Ended, each_element, outline};
+pub use document::{Ended, each_document, each_element, outline};
 pub use lines::{MAX_RECORD, each_line};
 pub use value::{at, embedded, kind_of, str_at, text, text_at};
