@@ -14,14 +14,17 @@
 
 mod diff;
 mod lines;
+mod merge;
 mod note;
 mod path;
 mod place;
 mod read;
 mod reading;
+pub mod review;
 mod syntax;
 mod tree;
 
+pub use merge::{Clash, Merged, merge};
 pub use note::{Note, NoteKind, Problem, Reason};
 pub use place::{HunkPlace, Level, Placed, Verdict, place};
 pub use reading::{Claim, Format};
