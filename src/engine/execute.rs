@@ -213,6 +213,18 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
     for (path, copy) in &observed.files_written {
         befores.insert(path.clone(), disk.keep_copy(copy.as_deref()));
     }
+    // Before the reads: what is looked at is the state before the step, and a listing must leave out what it made.
+    for (path, was) in befores.clone() {
+        let after = if inside(&path) { disk.keep(&path) } else { disk.now(&path) };
+        if after != was {
+            if inside(&path) {
+                disk.changed(&path, &was, &after);
+            }
+            seen.files_written.insert(path, FileWrite { before: was, after });
+        } else if before.files.contains_key(&path) {
+            seen.files_written.insert(path, FileWrite { before: was, after });
+        }
+    }
     for (path, how) in observed.files_read {
         let content = match befores.get(&path) {
             Some(content) => content.clone(),
@@ -223,17 +235,6 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
             },
         };
         seen.files_read.insert(path, content);
-    }
-    for (path, was) in befores {
-        let after = if inside(&path) { disk.keep(&path) } else { disk.now(&path) };
-        if after != was {
-            if inside(&path) {
-                disk.changed(&path, &was, &after);
-            }
-            seen.files_written.insert(path, FileWrite { before: was, after });
-        } else if before.files.contains_key(&path) {
-            seen.files_written.insert(path, FileWrite { before: was, after });
-        }
     }
     execution.effects = observed.effects.into_iter().filter_map(|(kind, words)| effect(&kind, words)).collect();
     execution.effects.extend(observed.left_behind.into_iter().map(|what| Effect::Left { what }));

@@ -13,7 +13,7 @@ use super::protocol::{Ask, CompileReply, LoadReply, RootReply, StateReply, Value
 use super::state::{Slot, State, Verdict};
 use super::task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
-use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, StepId, Variable, Written};
+use crate::step::{Digest, Execution, FileContent, Name, Observation, Outcome, Reason, StepId, Variable};
 
 /// A checkpoint is made once this many times its cost was spent since the last.
 const CHECKPOINT_PAYS: u64 = 20;
@@ -230,10 +230,23 @@ impl Engine {
         let mut walk = Walk::new(tasks, goal, BTreeMap::new());
         let mut after: Option<State> = None;
         for (place, task) in tasks.iter().enumerate() {
+            let blocked = match self.blocked_by_text(&walk, task)? {
+                Some(why) => Some(why),
+                None => task.held.first().and_then(|execution| walk.blocked_by_reads(execution)),
+            };
             let chosen = match self.compare(&walk, task) {
+                _ if blocked.is_some() => None,
                 Some(Choice::Keep(execution)) => Some(execution),
                 _ => task.held.first().cloned(),
             };
+            if let Some(why) = blocked {
+                walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
+                if place == end {
+                    after = Some(walk.state.clone());
+                    break;
+                }
+                continue;
+            }
             match chosen {
                 Some(execution) => {
                     walk.take(place, &execution);
@@ -555,7 +568,13 @@ impl Engine {
                 return Ok(Some(node));
             }
         }
-        let Ok(delta) = Delta::between(&State::default(), target, &*self.vault) else { return Ok(None) };
+        let delta = match Delta::between(&State::default(), target, &*self.vault) {
+            Ok(delta) => delta,
+            Err(names) => {
+                tracing::debug!(?names, "values that can't be brought over");
+                return Ok(None);
+            }
+        };
         let process = self.root()?.fork()?;
         self.load(Node::new(process), &delta, target, keys)
     }
@@ -585,6 +604,7 @@ impl Engine {
             node.process.ask(&Ask::Load { delete: &delta.delete, values: &values }, &data, &[])?;
             let reply: LoadReply = node.process.answer()?;
             if !reply.bad.is_empty() {
+                tracing::debug!(bad = ?reply.bad, "values that could not be unpacked");
                 return Ok(None);
             }
             for name in &delta.delete {
@@ -595,6 +615,7 @@ impl Engine {
                 if let Some(Slot::Known(wanted)) = target.names.get(&name)
                     && wanted.digest != now.digest
                 {
+                    tracing::debug!(%name, ?wanted, ?now, "a value that came over is another");
                     return Ok(None);
                 }
                 node.state.names.insert(name, Slot::Known(Arc::new(now)));
@@ -658,6 +679,9 @@ impl Engine {
                 node.ran.push(Key::of(&expected));
                 continue;
             }
+            tracing::debug!(
+                step = %task.id, difference = ?difference(&expected, &done.execution), "an execution made again is another"
+            );
             // It answers differently with the same inputs: from here on the line is another.
             walk.line.truncate(index);
             walk.keys.truncate(index);
@@ -739,20 +763,28 @@ fn name_of(info: &RootReply) -> String {
 
 /// Whether an execution made again did what it did before.
 fn same_result(expected: &Execution, again: &Execution) -> bool {
-    let digests = |execution: &Execution| -> BTreeMap<Name, Option<Digest>> {
-        execution
-            .observation
-            .writes
-            .iter()
-            .filter(|(name, _)| !execution.observation.incidental.contains_key(*name))
-            .map(|(name, w)| (Arc::clone(name), w.as_ref().map(|w: &Written| w.digest)))
-            .collect()
+    difference(expected, again).is_none()
+}
+
+/// The first thing in which an execution made again is another, in words.
+fn difference(expected: &Execution, again: &Execution) -> Option<String> {
+    if expected.outcome != again.outcome {
+        return Some(format!("it ended {:?} and now {:?}", expected.outcome, again.outcome));
+    }
+    let (then, now) = (&expected.observation, &again.observation);
+    let direct = |seen: &Observation| -> BTreeMap<Name, Option<Digest>> {
+        let own = seen.writes.iter().filter(|(name, _)| !seen.incidental.contains_key(*name));
+        own.map(|(name, written)| (Arc::clone(name), written.as_ref().map(|w| w.digest))).collect()
     };
-    expected.outcome == again.outcome
-        && digests(expected) == digests(again)
-        && expected.observation.files_written.iter().all(|(path, write)| {
-            again.observation.files_written.get(path).is_none_or(|other| other.after == write.after)
-        })
+    let (direct_then, direct_now) = (direct(then), direct(now));
+    if let Some(name) = direct_then.keys().chain(direct_now.keys()).find(|n| direct_then.get(*n) != direct_now.get(*n))
+    {
+        return Some(format!("{name}: {:?} and now {:?}", direct_then.get(name), direct_now.get(name)));
+    }
+    then.files_written.iter().find_map(|(path, write)| {
+        let other = now.files_written.get(path)?;
+        (other.after != write.after).then(|| format!("file {path}"))
+    })
 }
 
 impl<'a> Walk<'a> {

@@ -1,5 +1,8 @@
 """Values to bytes and back: for comparing (digests) and for carrying into another process.
 
+Names travel as bytes: a pickle tells whether two strings are one object, which for names of attributes and
+functions says nothing, and is another after they were brought over.
+
 Both use one pickler. It rebuilds functions on the run's own namespace, refers to definitions that stand under
 a name by that name, keeps numpy views on their base, and copies objects of classes made by steps by their
 parts, whatever `__getstate__` or `__reduce__` say, since those may lose something.
@@ -18,9 +21,10 @@ from typing import Any, Callable
 _loads = pickle.loads
 _HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 _CLASS_PARTS = frozenset(
-    ("__dict__", "__weakref__", "__module__", "__qualname__", "__static_attributes__", "__firstlineno__", "_abc_impl",
+    ("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__static_attributes__", "__firstlineno__", "_abc_impl",
      "__abstractmethods__", "__annotate_func__", "__annotations_cache__")
 )  # fmt: skip
+_LIST_ITERATOR = type(iter([]))
 _SIMPLE_METAS = {"type", "ABCMeta"}
 
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
@@ -33,30 +37,42 @@ class Uncarryable(Exception):
 # What pickles refer to. They are found by name in this module, which the worker registers as `_reweave.codec`.
 
 
-def _function(code: types.CodeType, name: str, qualname: str, closure: Any) -> types.FunctionType:
-    made = types.FunctionType(code, NAMESPACE, name, None, closure)
-    made.__qualname__ = qualname
+def _text(name: bytes) -> str:
+    return sys.intern(name.decode("utf-8", "surrogatepass"))
+
+
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _function(code: types.CodeType, name: bytes, qualname: bytes, closure: Any) -> types.FunctionType:
+    made = types.FunctionType(code, NAMESPACE, _text(name), None, closure)
+    made.__qualname__ = _text(qualname)
     return made
 
 
 def _function_state(made: types.FunctionType, state: Any) -> None:
-    made.__defaults__, made.__kwdefaults__, attributes, annotations, made.__doc__, made.__module__ = state
-    made.__dict__.update(attributes)
+    made.__defaults__, made.__kwdefaults__, attributes, annotations, made.__doc__, module = state
+    made.__module__ = None if module is None else _text(module)
+    made.__dict__.update((_text(name), value) for name, value in attributes)
     if annotations is not None:
-        made.__annotations__ = annotations
+        if sys.version_info >= (3, 14):
+            made.__annotate__ = annotations
+        else:
+            made.__annotations__ = {_text(name): value for name, value in annotations}
 
 
-def _class(meta: type, name: str, bases: tuple[type, ...], qualname: str, slots: Any) -> type:
-    body: dict[str, Any] = {"__module__": "__main__", "__qualname__": qualname}
+def _class(meta: type, name: bytes, bases: tuple[type, ...], qualname: bytes, slots: Any, doc: Any) -> type:
+    body: dict[str, Any] = {"__module__": "__main__", "__qualname__": _text(qualname), "__doc__": doc}
     if slots is not None:
         body["__slots__"] = slots
-    return meta(name, bases, body)
+    return meta(_text(name), bases, body)
 
 
-def _class_state(made: type, state: dict[str, Any]) -> None:
-    for name, value in state.items():
-        if name not in ("__slots__",):
-            type.__setattr__(made, name, value)
+def _class_state(made: type, state: list[tuple[bytes, Any]]) -> None:
+    for name, value in state:
+        if name != b"__slots__":
+            type.__setattr__(made, _text(name), value)
     if type(made).__name__ == "ABCMeta":
         import abc
 
@@ -77,14 +93,14 @@ def _code(data: bytes) -> types.CodeType:
     return marshal.loads(data)
 
 
-def _module(name: str) -> types.ModuleType:
+def _module(name: bytes) -> types.ModuleType:
     import importlib
 
-    return importlib.import_module(name)
+    return importlib.import_module(_text(name))
 
 
-def _definition(name: str) -> Any:
-    return NAMESPACE[name]
+def _definition(name: bytes) -> Any:
+    return NAMESPACE[_text(name)]
 
 
 def _object(kind: type) -> Any:
@@ -109,11 +125,9 @@ def _object_state(made: Any, state: tuple[Any, Any, Any, Any]) -> None:
     elif base is bytearray:
         bytearray.extend(made, content)
     if attributes:
-        own = made.__dict__
-        for key, value in attributes.items():
-            own[sys.intern(key) if type(key) is str else key] = value
+        made.__dict__.update((_text(name), value) for name, value in attributes)
     for name, value in slots:
-        object.__setattr__(made, name, value)
+        object.__setattr__(made, _text(name), value)
 
 
 def _view(base: Any, offset: int, shape: Any, strides: Any, dtype: Any, writeable: bool, kind: Any) -> Any:
@@ -135,6 +149,12 @@ def _array(data: Any, dtype: Any, shape: Any, order: str, writeable: bool) -> An
     return made
 
 
+def _spent_iterator() -> Any:
+    made = iter([])
+    next(made, None)
+    return made
+
+
 class Pickler(pickle.Pickler):
     """Pickles values of the run's namespace. `digest` leaves out where code stands in its file."""
 
@@ -152,16 +172,15 @@ class Pickler(pickle.Pickler):
                 return NotImplemented
             name = self._owner.get(id(value))
             if name is not None and name not in self._members:
-                return _definition, (name,)
-            annotations = _annotations(value)
+                return _definition, (_bytes(name),)
+            module = value.__module__
             state = (
-                value.__defaults__, value.__kwdefaults__, value.__dict__, annotations, value.__doc__, value.__module__,
+                value.__defaults__, value.__kwdefaults__, _pairs(value.__dict__), _annotations(value),
+                None if self._digest else value.__doc__, _bytes(module) if type(module) is str else None,
             )  # fmt: skip
             self._keep.append(state)
-            return (
-                _function, (value.__code__, value.__name__, value.__qualname__, value.__closure__), state, None, None,
-                _function_state,
-            )  # fmt: skip
+            head = (value.__code__, _bytes(value.__name__), _bytes(value.__qualname__), value.__closure__)
+            return _function, head, state, None, None, _function_state
         if kind is types.CellType:
             try:
                 content = (True, value.cell_contents)
@@ -171,12 +190,10 @@ class Pickler(pickle.Pickler):
             return _cell, (), content, None, None, _cell_state
         if kind is types.CodeType:
             if self._digest:
-                parts = code_parts(value)
-                self._keep.append(parts)
-                return _code, (parts,)
+                return _code, (_bytes(repr(code_parts(value))),)
             return _code, (marshal.dumps(value, 2),)
         if kind is types.ModuleType:
-            return _module, (value.__name__,)
+            return _module, (_bytes(value.__name__),)
         if isinstance(value, type):
             return self._reduce_class(value)
         module = kind.__module__
@@ -186,6 +203,10 @@ class Pickler(pickle.Pickler):
             return self._reduce_array(value, kind)
         if module.startswith("pandas.core.internals.blocks"):
             return self._reduce_block(value)
+        if kind is _LIST_ITERATOR:
+            reduced = value.__reduce__()
+            # One that is spent looks like a new one over an empty list.
+            return reduced if len(reduced) > 2 else (_spent_iterator, ())
         if kind is property:
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
         if kind is staticmethod or kind is classmethod:
@@ -209,7 +230,7 @@ class Pickler(pickle.Pickler):
             return NotImplemented
         name = self._owner.get(id(value))
         if name is not None and name not in self._members:
-            return _definition, (name,)
+            return _definition, (_bytes(name),)
         meta = type(value)
         if meta.__name__ not in _SIMPLE_METAS and not self._digest:
             raise Uncarryable(f"a class made by {meta.__name__}")
@@ -217,11 +238,10 @@ class Pickler(pickle.Pickler):
         hidden = set(_CLASS_PARTS)
         if slots is not None:
             hidden.update((slots,) if isinstance(slots, str) else slots)
-        state = {k: v for k, v in value.__dict__.items() if k not in hidden}
+        state = _pairs({k: v for k, v in value.__dict__.items() if k not in hidden})
         self._keep.append(state)
-        return (
-            _class, (meta, value.__name__, value.__bases__, value.__qualname__, slots), state, None, None, _class_state,
-        )  # fmt: skip
+        head = (meta, _bytes(value.__name__), value.__bases__, _bytes(value.__qualname__), slots, value.__dict__.get("__doc__"))
+        return _class, head, state, None, None, _class_state
 
     def _reduce_object(self, value: Any, kind: type) -> Any:
         if isinstance(value, BaseException):
@@ -240,10 +260,14 @@ class Pickler(pickle.Pickler):
                         if name.startswith("__") and not name.endswith("__"):
                             name = f"_{cls.__name__.lstrip('_')}{name}"
                         try:
-                            slots.append((name, object.__getattribute__(value, name)))
+                            slots.append((_bytes(name), object.__getattribute__(value, name)))
                         except AttributeError:
                             pass
         attributes = getattr(value, "__dict__", None)
+        if attributes is not None:
+            if not all(type(key) is str for key in attributes):
+                raise Uncarryable("an object with attributes that are not named by strings")
+            attributes = _pairs(attributes)
         if base is object:
             if not type(kind).__name__ in _SIMPLE_METAS and not self._digest:
                 return NotImplemented
@@ -323,18 +347,23 @@ def _owned(value: Any, flags: Any) -> Any:
     return _array, (data, value.dtype, value.shape, order, bool(flags.writeable))
 
 
+def _pairs(named: Any) -> list[tuple[bytes, Any]]:
+    """Named things in their order, the names as bytes."""
+    return [(_bytes(name), value) for name, value in named.items()]
+
+
 def _annotations(value: types.FunctionType) -> Any:
     """A function's annotations, without evaluating them where they are lazy (3.14)."""
     if sys.version_info >= (3, 14):
-        return None
-    return value.__annotations__
+        return value.__annotate__
+    return _pairs(value.__annotations__) if value.__annotations__ else None
 
 
 def code_parts(code: types.CodeType) -> tuple[Any, ...]:
     """What a code object does, without where it stands: file, lines and columns."""
     consts = tuple(code_parts(c) if isinstance(c, types.CodeType) else _constant(c) for c in code.co_consts)
     return (
-        code.co_name, code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+        code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
         code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,
         getattr(code, "co_exceptiontable", b""),
     )  # fmt: skip
@@ -360,4 +389,4 @@ def load(data: bytes) -> Any:
 
 
 Reducer = Callable[..., Any]
-copyreg.pickle(type(copyreg), lambda module: (_module, (module.__name__,)))  # modules inside foreign objects
+copyreg.pickle(type(copyreg), lambda module: (_module, (_bytes(module.__name__),)))  # modules inside foreign objects

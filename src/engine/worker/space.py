@@ -171,8 +171,11 @@ class Space:
         refs -= set(members)
         if why is None:
             try:
-                data = codec.dump(self._values(members), self.walker.owner, frozenset(members), True)
-                return Component(members, hashlib.blake2b(data, digest_size=32).hexdigest(), tuple(sorted(refs)), None)
+                values = [self.value(name) for name in members]
+                data = codec.dump(values, self.walker.owner, frozenset(members), True)
+                hasher = hashlib.blake2b(repr(members).encode("utf-8", "surrogatepass"), digest_size=32)
+                hasher.update(data)
+                return Component(members, hasher.hexdigest(), tuple(sorted(refs)), None)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:
@@ -182,14 +185,12 @@ class Space:
         unlike = hashlib.blake2b(f"{stamp}\0{members}".encode(), digest_size=32).hexdigest()
         return Component(members, unlike, tuple(sorted(refs)), why)
 
-    def _values(self, members: tuple[str, ...]) -> list[tuple[str, Any]]:
-        return [(name, self.value(name)) for name in members]
-
     def carry(self, component: Component) -> bytes:
         """The component as bytes; raises where it can't be."""
         if component.uncarryable:
             raise codec.Uncarryable(component.uncarryable)
-        return codec.dump(self._values(component.members), self.walker.owner, frozenset(component.members), False)
+        values = [self.value(name) for name in component.members]
+        return codec.dump(values, self.walker.owner, frozenset(component.members), False)
 
 
 def _short(error: BaseException) -> str:

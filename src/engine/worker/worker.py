@@ -373,11 +373,7 @@ class Worker:
         """Stands for all that the step used: what it makes is the same when this is the same."""
         parts = [digest, repr(sorted(reads.items(), key=lambda item: item[0]))]
         for path in sorted(self.files.reads):
-            try:
-                found = os.stat(path)
-                parts.append(f"{path} {found.st_size} {found.st_mtime_ns}")
-            except OSError:
-                parts.append(f"{path} absent")
+            parts.append(f"{path} {files.mark(path)}")
         if self.files.clock:
             parts.append(f"{os.getpid()} {time.monotonic_ns()}")
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -479,7 +475,8 @@ class Worker:
             part = view[at : at + value["size"]]
             at += value["size"]
             try:
-                for name, loaded in codec.load(part):
+                for name, loaded in zip(value["members"], codec.load(part)):
+                    name = sys.intern(name)
                     touched.add(name)
                     if name.startswith("@"):
                         self.hidden.put(name, loaded)
