@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd = os.fsdecode, os.getcwd
-_open, _read, _close, _fstat = os.open, os.read, os.close, os.fstat
+_open, _read, _close, _fstat, _listdir = os.open, os.read, os.close, os.fstat, os.listdir
 
 
 def _own_prefixes() -> tuple[str, ...]:
@@ -206,6 +206,9 @@ def mark(path: str) -> str:
         return "absent"
     try:
         found = _fstat(fd)
+        if stat.S_ISDIR(found.st_mode):
+            names = sorted(n for n in _listdir(fd) if n not in (".reweave", "__pycache__"))
+            return hashlib.blake2b(repr(names).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         if not stat.S_ISREG(found.st_mode) or found.st_size > 1 << 24:
             return f"{found.st_mode} {found.st_size} {found.st_mtime_ns}"
         hasher = hashlib.blake2b(digest_size=16)
