@@ -26,6 +26,7 @@ mod config;
 mod delete;
 pub mod demo;
 mod doctor;
+mod graph;
 mod import;
 mod invalidate;
 mod man;
@@ -78,6 +79,7 @@ subcommands! {
     State => state,
     Show => show,
     Analyze => analyze,
+    Graph => graph,
     Invalidate => invalidate,
     New => new,
     Rename => rename,
