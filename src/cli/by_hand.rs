@@ -16,7 +16,7 @@ pub(super) fn ask(
     context: &Context,
     command: impl FnOnce(&Session) -> Result<Command, CliError>,
 ) -> Result<ExitCode, CliError> {
-    let mut session = Session::open(dir, Options::default(), context)?;
+    let mut session = Session::open(dir, Options { may_be_empty: true, ..Options::default() }, context)?;
     let command = command(&session)?;
     let summary = session.ask(command, context, |_| Ok(()))?;
     context.answer(&json!({"done": summary.text}), |_| format!("{}\n", plain_line(&summary.text)))

@@ -27,12 +27,23 @@ impl Session {
         watch_signals(&handle, &interrupted);
         let mut session = Self { handle, events, dir: dir.to_owned(), snapshot: Arc::default(), interrupted };
         session.wait_for(context, |event| matches!(event, Event::Snapshot(_)).then_some(()))?;
+        for problem in &session.snapshot.problems {
+            notice(context, problem.level, &format!("{}: {}; {}", problem.path, problem.what, problem.remedy));
+        }
         Ok(session)
     }
 
     /// The run as it was told last.
     pub(super) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The same, of a run that has steps.
+    pub(super) fn steps(&self) -> Result<&Snapshot, CliError> {
+        match &self.snapshot.nothing {
+            Some(nothing) => Err(nothing.clone().into()),
+            None => Ok(&self.snapshot),
+        }
     }
 
     /// The run's directory as it was given.
@@ -83,6 +94,7 @@ impl Session {
 
     /// The id of the step that a person meant: its id, its path in the run, or the beginning of one id alone.
     pub(super) fn step(&self, text: &str) -> Result<StepId, CliError> {
+        self.steps()?;
         let ids: Vec<&StepId> = self.snapshot.steps.iter().map(|row| &row.id).collect();
         find_step(&ids, text).map_err(|error| match error.remedy() {
             Some(_) => error,

@@ -26,7 +26,7 @@ pub struct Args {
 /// Tells how the run stands.
 pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let session = Session::open(&args.dir, Options::default(), context)?;
-    let snapshot = session.snapshot();
+    let snapshot = session.steps()?;
     context.answer(&document(snapshot), |palette| table(snapshot, palette))
 }
 
@@ -71,6 +71,7 @@ fn document(snapshot: &Snapshot) -> Value {
     json!({
         "steps": snapshot.steps.iter().zip(edges).map(step).collect::<Vec<_>>(),
         "patches": snapshot.patches.iter().map(patch).collect::<Vec<_>>(),
+        "problems": snapshot.problems,
         "running": snapshot.running.as_ref().map(|(step, _)| step),
     })
 }

@@ -12,10 +12,11 @@ use super::code::{self, Code};
 use super::files::FileLook;
 use super::marks::{self, Held, Subject, Verdict};
 use super::moment::now;
+use super::open::run_failure;
 use super::rows;
-use super::{Edge, Failure, StepRow};
+use super::{Edge, Failure, FileProblem, Level, StepRow};
 use crate::engine::{OnError, Task};
-use crate::run::{RunDir, StepFile, Tree};
+use crate::run::{self, Gravity, Problem, RunDir, StepFile, Tree};
 use crate::step::{Author, Digest, Execution, Outcome, Provenance, Reason, Status, StepId, VersionNumber};
 use crate::store::{Receipt, Store, StoreError};
 
@@ -36,6 +37,8 @@ pub(super) struct Book {
     verdicts: Vec<Verdict>,
     rows: Vec<Arc<StepRow>>,
     edges: Vec<Edge>,
+    problems: Vec<FileProblem>,
+    nothing: Option<Failure>,
     receipts: Vec<(StepId, Receipt<crate::step::ExecutionId>)>,
 }
 
@@ -72,10 +75,9 @@ pub(super) struct Changes {
 }
 
 impl Book {
-    /// Opens the record of a run and looks at its directory.
-    pub(super) fn open(dir: RunDir, on_error: OnError) -> Result<Self, Failure> {
+    /// Opens the record of a run of which `tree` was read a moment ago.
+    pub(super) fn open(dir: RunDir, tree: Tree, on_error: OnError) -> Result<Self, Failure> {
         let store = Store::open(dir.path()).map_err(failure)?;
-        let tree = Tree::read(&dir);
         let mut book = Self {
             files: FileLook::new(dir.path().to_owned()),
             dir,
@@ -87,6 +89,8 @@ impl Book {
             verdicts: Vec::new(),
             rows: Vec::new(),
             edges: Vec::new(),
+            problems: Vec::new(),
+            nothing: None,
             receipts: Vec::new(),
         };
         book.take_in(true)?;
@@ -142,6 +146,16 @@ impl Book {
         &self.edges
     }
 
+    /// What is wrong with files and directories of the run.
+    pub(super) fn problems(&self) -> &[FileProblem] {
+        &self.problems
+    }
+
+    /// Why there is nothing to run, where that is so.
+    pub(super) fn nothing(&self) -> Option<&Failure> {
+        self.nothing.as_ref()
+    }
+
     /// Looks at the directory again, at these paths or at everything, and records what is new.
     pub(super) fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
         match paths {
@@ -154,6 +168,8 @@ impl Book {
     /// Brings the steps in line with what the tree saw last, and records the versions.
     fn take_in(&mut self, first: bool) -> Result<Changes, Failure> {
         let scan = self.tree.scan();
+        self.problems = scan.problems.iter().map(told).collect();
+        self.nothing = scan.require_steps(&self.dir).err().map(run_failure);
         let old: HashMap<&StepId, &Entry> = self.steps.iter().map(|entry| (&entry.file.id, entry)).collect();
         let same = |file: &Arc<StepFile>| {
             old.get(&file.id).is_some_and(|entry| Arc::ptr_eq(&entry.file, file) || entry.file.digest == file.digest)
@@ -369,6 +385,19 @@ impl Book {
             }
         }
         found
+    }
+}
+
+fn told(problem: &Problem) -> FileProblem {
+    FileProblem {
+        path: run::show(&problem.path),
+        what: problem.kind.to_string(),
+        remedy: problem.kind.remedy().to_owned(),
+        level: match problem.kind.gravity() {
+            Gravity::Note => Level::Info,
+            Gravity::Warning => Level::Warning,
+            Gravity::Error => Level::Error,
+        },
     }
 }
 

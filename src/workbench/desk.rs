@@ -337,6 +337,9 @@ impl Desk {
 
     fn begin(&mut self, job: &Job) -> Result<(), Failure> {
         self.book.look(None)?;
+        if let Some(nothing) = self.book.nothing() {
+            return Err(nothing.clone());
+        }
         self.settle_marks();
         let marked = match &job.kind {
             JobKind::Plan { marked, .. } => marked.clone(),
@@ -353,10 +356,10 @@ impl Desk {
                 Work::Plan { tasks, goal: self.goal(&Wanted::Steps(wanted.clone()), false, None) }
             }
             JobKind::State { at, names } => {
-                let at = at.clone().or_else(|| self.last_step()).ok_or_else(|| self.empty())?;
+                let at = at.clone().or_else(|| self.last_step()).ok_or_else(only_modules)?;
                 Work::State {
                     tasks,
-                    goal: self.goal(&Wanted::Steps(std::collections::BTreeSet::new()), false, None),
+                    goal: self.goal(&Wanted::Steps(BTreeSet::new()), false, None),
                     at,
                     names: names.clone(),
                 }
@@ -536,18 +539,10 @@ impl Desk {
                 self.send(job.client, Event::State { at, variables: Arc::new(variables) });
                 Ok(Summary::default())
             }
-            (Ok(_), None) => Err(self.empty()),
+            (Ok(_), None) => Err(only_modules()),
             (Err(error), _) => Err(engine_failure(error)),
         };
         self.done(job.client, job.ticket, result);
-    }
-
-    fn empty(&self) -> Failure {
-        let dir = self.book.dir().shown().display();
-        Failure {
-            what: format!("{dir} holds no steps"),
-            hint: Some("write one: any *.py file in it is a step".to_owned()),
-        }
     }
 
     // --- telling ------------------------------------------------------------------------------------------
@@ -590,6 +585,8 @@ impl Desk {
             steps,
             edges: self.book.edges().to_vec(),
             patches: Vec::new(),
+            problems: self.book.problems().to_vec(),
+            nothing: self.book.nothing().cloned(),
             running: self.running.clone(),
             progress: self.current.as_ref().filter(updating).map(|(_, update)| update.progress()),
             replay_on_save: self.replay_on_save,
@@ -619,6 +616,11 @@ impl Desk {
     fn notice(&self, level: Level, text: String) {
         self.broadcast(&Event::Notice { level, text });
     }
+}
+
+fn only_modules() -> Failure {
+    let hint = "give one of them another kind than `module`, or write a step".to_owned();
+    Failure { what: "the run holds modules only, and no step".to_owned(), hint: Some(hint) }
 }
 
 fn interrupted() -> Failure {

@@ -33,4 +33,4 @@ pub use command::{Command, Request, Ticket};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};
 pub use handle::Handle;
 pub use open::{Options, open};
-pub use snapshot::{Edge, EdgeKind, EngineView, PatchRow, Snapshot, StepRow, WatchView};
+pub use snapshot::{Edge, EdgeKind, EngineView, FileProblem, PatchRow, Snapshot, StepRow, WatchView};

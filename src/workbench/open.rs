@@ -9,7 +9,7 @@ use super::book::Book;
 use super::desk::{Desk, Input, OPENER};
 use super::{Event, Failure, Handle, Level};
 use crate::engine::{MemoryVault, OnError, Settings};
-use crate::run::{CONFIG_FILE, PATCHES, RunDir, RunError, STORE_DIR};
+use crate::run::{CONFIG_FILE, PATCHES, RunDir, RunError, STORE_DIR, Tree};
 
 /// How a run is opened.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct Options {
     pub limits: Vec<String>,
     /// Whether the directory is watched.
     pub watch: bool,
+    /// Whether a directory without steps is opened all the same.
+    pub may_be_empty: bool,
 }
 
 /// Opens the run in `dir`: a thread of its own begins to serve it. The first event is a snapshot.
@@ -30,7 +32,12 @@ pub fn open(dir: &Path, options: Options) -> Result<(Handle, Receiver<Event>), F
     let dir = RunDir::open(dir).map_err(run_failure)?;
     let settings = settings(&dir, &options);
     let on_error = OnError::default();
-    let book = Book::open(dir, on_error)?;
+    let tree = Tree::read(&dir);
+    if !options.may_be_empty {
+        // Before anything is made in a directory that is no run.
+        tree.scan().require_steps(&dir).map_err(run_failure)?;
+    }
+    let book = Book::open(dir, tree, on_error)?;
     let notices: Vec<String> = book.notices().collect();
     let (inputs, queue) = mpsc::channel();
     let (events, heard) = mpsc::channel();
@@ -71,6 +78,6 @@ fn settings(dir: &RunDir, options: &Options) -> Settings {
     }
 }
 
-fn run_failure(error: RunError) -> Failure {
+pub(super) fn run_failure(error: RunError) -> Failure {
     Failure { hint: Some(error.hint()), what: error.to_string() }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Failure, Level};
 use crate::step::{Kind, Millis, Name, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
 
 /// The run as it stands: everything that a list and a graph need, nothing that is large.
@@ -20,6 +21,10 @@ pub struct Snapshot {
     pub edges: Vec<Edge>,
     /// The patches, oldest first.
     pub patches: Vec<Arc<PatchRow>>,
+    /// What is wrong with files and directories of the run; each concerns its own file alone.
+    pub problems: Vec<FileProblem>,
+    /// Why there is nothing to run, where that is so.
+    pub nothing: Option<Failure>,
     /// The step that executes now, and since when.
     pub running: Option<(StepId, Millis)>,
     /// What of the request that is being worked on is done: steps settled, steps in all.
@@ -36,6 +41,19 @@ pub struct Snapshot {
     /// Names whose change stops.
     #[serde(default)]
     pub watched_names: Vec<Name>,
+}
+
+/// Something wrong with one file or directory of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileProblem {
+    /// Its path in the run.
+    pub path: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// How grave it is.
+    pub level: Level,
 }
 
 /// A step as a row.

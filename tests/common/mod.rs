@@ -114,6 +114,7 @@ pub fn filters() -> Vec<(&'static str, &'static str)> {
         (r#""(duration_ms|estimate_ms)":\d+(\.\d+)?"#, r#""$1":0"#),
         (r#""at":\d{9,}"#, r#""at":0"#),
         (r"\b[0-9a-f]{64}\b", "[digest]"),
+        (r"/[^\s:]*/reweave-test-\w+", "[dir]"),
     ]
 }
 

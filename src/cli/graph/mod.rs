@@ -62,7 +62,7 @@ struct Picture {
 /// Draws.
 pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let session = Session::open(&args.dir, Options::default(), context)?;
-    let snapshot = session.snapshot();
+    let snapshot = session.steps()?;
     if context.json || args.format == Format::Json {
         context.print_json(&document(snapshot))?;
         return Ok(ExitCode::SUCCESS);
