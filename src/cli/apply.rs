@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use super::{CliError, Context, Palette, Role};
-use crate::patch::{DirectoryTree, HunkPlace, Placed, Problem, Verdict, place};
+use crate::patch::{DirectoryTree, HunkPlace, MemoryTree, Placed, Problem, Tree, Verdict, place, place_drifted};
 use crate::step::{FileChange, plain, plain_line};
 
 /// Find where a patch goes, and show what it would make
@@ -27,6 +27,11 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     target: Option<String>,
 
+    /// The text that the patch was made for, where the file has changed since: a file for --target, or a
+    /// directory laid out like the root
+    #[arg(long, value_name = "PATH")]
+    base: Option<PathBuf>,
+
     /// The patch; `-` reads standard input
     patch: PathBuf,
 }
@@ -39,9 +44,26 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let tree = DirectoryTree::open(&args.root)
         .map_err(|error| CliError::new(format!("{}: {error}", args.root.display())).hint("--root takes a directory"))?;
     let patch = read(&args.patch)?;
-    let placed = place(&patch, &tree, args.target.as_deref());
+    let target = args.target.as_deref();
+    let placed = match &args.base {
+        None => place(&patch, &tree, target),
+        Some(base) => place_drifted(&patch, &*made_for(base, target)?, &tree, target),
+    };
     context.answer(&document(&placed), |palette| told(&placed, palette))?;
     Ok(if placed.verdict == Verdict::Applied { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The texts that a patch was made for.
+fn made_for(base: &Path, target: Option<&str>) -> Result<Box<dyn Tree>, CliError> {
+    let unreadable = |error: io::Error| CliError::new(format!("{}: {error}", base.display()));
+    if base.is_dir() {
+        return Ok(Box::new(DirectoryTree::open(base).map_err(unreadable)?));
+    }
+    let target = target.ok_or_else(|| {
+        CliError::new("--base names a file, and no --target says which file it was").hint("add --target PATH")
+    })?;
+    let text = std::fs::read_to_string(base).map_err(unreadable)?;
+    Ok(Box::new(MemoryTree::new([(target, text)])))
 }
 
 /// The text of a patch file, or of standard input for `-`. Bytes that are not UTF-8 become replacement

@@ -4,15 +4,23 @@
 //!
 //! - [`read`] turns what an agent gave, in whatever format, into [`reading::Reading`]s.
 //! - [`place`](mod@place) finds the only place of every hunk in a [`Tree`], and never guesses: [`place()`] gives a
-//!   [`Placed`] with a [`Verdict`].
+//!   [`Placed`] with a [`Verdict`]. [`place_drifted`] carries a patch over from the text that it was made for.
 //! - [`note`]: normalisations ([`Note`]), [`Problem`]s and [`Reason`]s, as data.
-//! - [`lines`], [`diff`]: texts as lines, and what differs between two.
+//! - [`lines`], [`diff`], [`merge`](mod@merge): texts as lines, what differs between two, and three-way merge.
 //! - [`path`]: names to paths of the run; [`syntax`]: whether a text is Python.
+//! - [`intake`](mod@intake): what comes in, ready to be kept in the store.
+//! - [`review`]: what a person looks at and chooses from.
+//! - [`weaken`]: where a patch weakens what checks it.
+//! - [`life`]: states, what a decision is pinned to ([`Pin`]), how a waiting patch [`follow`]s its files;
+//!   [`revert`](mod@revert): taking an accepted one back.
 //!
 //! After placing, the format is forgotten: a patch is then what it changes, file by file
 //! ([`crate::step::FileChange`]).
 
 mod diff;
+mod drift;
+mod intake;
+mod life;
 mod lines;
 mod merge;
 mod note;
@@ -20,16 +28,23 @@ mod path;
 mod place;
 mod read;
 mod reading;
+mod revert;
 pub mod review;
 mod syntax;
 mod tree;
+mod weaken;
 
+pub use drift::place_drifted;
+pub use intake::intake;
+pub use life::{Act, Followed, NotNow, Pin, after, carried, follow, moved};
 pub use merge::{Clash, Merged, merge};
 pub use note::{Note, NoteKind, Problem, Reason};
 pub use place::{HunkPlace, Level, Placed, Verdict, place};
 pub use reading::{Claim, Format};
+pub use revert::{Later, Obstacle, Reverted, revert};
 pub use syntax::SyntaxProblem;
 pub use tree::{DirectoryTree, Found, MemoryTree, Tree};
+pub use weaken::{Weakened, Weakening, weakenings};
 
 /// At most `most` characters of a line, for a message.
 fn shorten(text: &str, most: usize) -> String {

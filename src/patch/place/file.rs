@@ -65,7 +65,11 @@ impl<'t> Files<'t> {
             files.fail(Verdict::Malformed, Problem::new(Reason::NoPatch, "there is no patch in it"));
         }
         let sequential = matches!(reading.format, Format::Json | Format::Reweave | Format::Ed);
-        for edit in files.gather(reading.edits, sequential) {
+        if raw && target.is_none() {
+            files.fail(Verdict::Malformed, Problem::new(Reason::NoPatch, "there is no patch in it"));
+        }
+        let edits = if files.verdict == Verdict::Malformed && raw { Vec::new() } else { reading.edits };
+        for edit in files.gather(edits, sequential) {
             files.edit(edit, raw);
         }
         let changes = changed(&files.base, &files.now);

@@ -108,6 +108,19 @@ impl Placed {
         self.hunks.iter().flat_map(|hunk| hunk.candidates.iter().copied()).collect()
     }
 
+    /// Asks of every new text whether it is Python.
+    pub(super) fn check_syntax(&mut self) {
+        self.unparsed.clear();
+        if self.verdict != Verdict::Applied {
+            return;
+        }
+        for file in self.files.iter().filter(|file| file.path.ends_with(".py")) {
+            if let Some(syntax::Verdict::Fails(problem)) = file.result.as_deref().map(syntax::check) {
+                self.unparsed.push((file.path.clone(), problem));
+            }
+        }
+    }
+
     fn malformed(problem: Problem) -> Self {
         Self {
             verdict: Verdict::Malformed,
@@ -238,13 +251,7 @@ fn finish(mut whole: Placed) -> Placed {
         whole.reason = Some(Reason::NoOp);
         whole.problems.push(Problem::new(Reason::NoOp, "it changes nothing"));
     }
-    if whole.verdict == Verdict::Applied {
-        for file in whole.files.iter().filter(|file| file.path.ends_with(".py")) {
-            if let Some(syntax::Verdict::Fails(problem)) = file.result.as_deref().map(syntax::check) {
-                whole.unparsed.push((file.path.clone(), problem));
-            }
-        }
-    }
+    whole.check_syntax();
     whole
 }
 
