@@ -107,7 +107,7 @@ impl Child {
                 receipt.wait().unwrap();
                 self.tell(&Line::Blob { digest });
                 if self.store.versions(&step).unwrap().iter().any(|version| !version.deleted) {
-                    self.store.set_invalidated(&[step.clone()], &Reason::Invalidated, 1).unwrap();
+                    self.store.set_invalidated(std::slice::from_ref(&step), &Reason::Invalidated, 1).unwrap();
                     self.tell(&Line::Marked { step });
                 }
             }

@@ -24,6 +24,7 @@ mod open;
 mod rows;
 mod snapshot;
 mod update;
+mod vault;
 
 pub use answer::{
     Column, ContextPart, ContextView, Fault, Happening, Inside, Part, StoryRow, Table, TrialStep, TrialView,
