@@ -16,6 +16,7 @@ use super::{
     hands,
 };
 use crate::engine::{Action, EngineError, Goal, Planned, Report, Settings};
+use crate::run::{Change, Tree, WatchMode, Watcher};
 use crate::step::{Digest, Execution, Millis, Reason, Status, StepId, Variable};
 
 /// Who asks: the face in this process, or one that came through the socket.
@@ -36,6 +37,8 @@ pub(super) enum Input {
     Ask(ClientId, Request),
     /// The engine tells.
     Engine(News),
+    /// The watcher tells that the directory changed.
+    Disk(Change),
 }
 
 /// Snapshots come no more often than this: a frame at 60 a second.
@@ -52,6 +55,7 @@ pub(super) struct Desk {
     clients: BTreeMap<ClientId, Sender<Event>>,
     room: Option<EngineRoom>,
     view: EngineView,
+    watcher: Option<Watcher>,
     watch: WatchView,
     jobs: VecDeque<Job>,
     /// What the engine works on now.
@@ -85,6 +89,7 @@ impl Desk {
             clients: BTreeMap::new(),
             room: None,
             view: EngineView::default(),
+            watcher: None,
             watch: WatchView::default(),
             jobs: VecDeque::new(),
             current: None,
@@ -98,6 +103,17 @@ impl Desk {
         }
     }
 
+    /// Has the directory watched from now on. Where that can't be, listeners are told, and looks are taken when
+    /// something is asked.
+    pub(super) fn watch(&mut self) {
+        let own = self.own.clone();
+        let tree = Tree::read(self.book.dir());
+        match Watcher::start(tree, move |change| drop(own.send(Input::Disk(change)))) {
+            Ok(watcher) => self.watcher = Some(watcher),
+            Err(error) => self.notice(Level::Warning, format!("the directory is not watched: {error}")),
+        }
+    }
+
     /// Works until the face that opened the workbench closes it, or nobody is left.
     pub(super) fn work(mut self) {
         while !self.closing {
@@ -108,6 +124,7 @@ impl Desk {
             self.begin_next();
             self.tell_snapshot();
         }
+        self.watcher = None;
         // The engine's processes end before the last event says so.
         self.room = None;
         if let Err(failure) = self.book.settle() {
@@ -144,6 +161,7 @@ impl Desk {
             Input::Leave(client) => self.leave(client),
             Input::Ask(client, Request { ticket, command }) => self.ask(client, ticket, command),
             Input::Engine(news) => self.hear(news),
+            Input::Disk(change) => self.disk(&change),
         }
     }
 
@@ -299,14 +317,29 @@ impl Desk {
 
     // --- the directory ------------------------------------------------------------------------------------
 
-    fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<(), Failure> {
+    fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
         let changes = self.book.look(paths)?;
         // A file that a step reads may have changed where no step did.
         self.unsettled = true;
-        if self.replay_on_save && !changes.changed.is_empty() && paths.is_some() {
-            self.replay_saved(&changes);
+        Ok(changes)
+    }
+
+    /// The watcher's own look may be older than the last one here, so what it tells is only where to look.
+    fn disk(&mut self, change: &Change) {
+        let watch = match &change.mode {
+            WatchMode::Live => WatchView::Live,
+            WatchMode::Polling(why) => WatchView::Polling(why.clone()),
+        };
+        self.untold |= self.watch != watch;
+        self.watch = watch;
+        let path = |id| change.scan.file(id).map(|file| file.path.clone());
+        let paths: Vec<PathBuf> = change.added.iter().chain(&change.changed).filter_map(path).collect();
+        let only_texts = change.removed.is_empty() && change.renamed.is_empty();
+        match self.look(only_texts.then_some(paths.as_slice())) {
+            Ok(changes) if self.replay_on_save && !changes.changed.is_empty() => self.replay_saved(&changes),
+            Ok(_) => {}
+            Err(failure) => self.notice(Level::Error, failure.what),
         }
-        Ok(())
     }
 
     fn replay_saved(&mut self, changes: &Changes) {

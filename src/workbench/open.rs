@@ -63,8 +63,14 @@ pub fn open(dir: &Path, options: Options) -> Result<(Handle, Receiver<Event>), F
         let _ = events.send(Event::Notice { level: Level::Warning, text });
     }
     let _ = inputs.send(Input::Join(OPENER, events));
-    let desk = Desk::new(book, settings, on_error, queue, inputs.clone());
-    thread::Builder::new().name("workbench".to_owned()).spawn(move || desk.work()).map_err(|error| Failure {
+    let mut desk = Desk::new(book, settings, on_error, queue, inputs.clone());
+    let serve = move || {
+        if options.watch {
+            desk.watch();
+        }
+        desk.work();
+    };
+    thread::Builder::new().name("workbench".to_owned()).spawn(serve).map_err(|error| Failure {
         what: format!("no thread for the workbench: {error}"),
         hint: Some("close other programs, or raise `ulimit -u`".to_owned()),
     })?;
