@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::app::key::Chord;
 use crate::run::{Config, RunDir, UserDirs};
 
 /// How the interface is set up. What is left out follows the terminal.
@@ -23,6 +24,9 @@ pub struct Options {
     pub reports: PathBuf,
     /// What is wrong with the settings, a line each.
     pub problems: Vec<String>,
+    /// A key that makes the interface panic, so that what a panic leaves behind can be tried. From
+    /// `REWEAVE_PANIC_KEY`; none otherwise.
+    pub panic_key: Option<Chord>,
 }
 
 impl Default for Options {
@@ -36,6 +40,7 @@ impl Default for Options {
             wrap: true,
             reports: std::env::temp_dir(),
             problems: Vec::new(),
+            panic_key: None,
         }
     }
 }
@@ -44,23 +49,25 @@ impl Options {
     /// As the person's settings and those of the run in `dir` say. What is wrong with them is told on the screen.
     pub fn of_run(dir: &Path) -> Self {
         let user = UserDirs::from_env();
-        match RunDir::open(dir) {
+        let panic_key = std::env::var("REWEAVE_PANIC_KEY").ok().and_then(|key| key.parse().ok());
+        let options = match RunDir::open(dir) {
             Ok(run) => Self::of(&Config::load(&run, user.as_ref(), Vec::new()), user.as_ref()),
             Err(error) => Self { problems: vec![error.to_string()], ..Self::default() },
-        }
+        };
+        Self { panic_key, ..options }
     }
 
     fn of(config: &Config, user: Option<&UserDirs>) -> Self {
         let mut problems: Vec<String> = config.problems.iter().map(ToString::to_string).collect();
         let keys = config.keys.as_ref().map(|keys| read_keys(&keys.table, &mut problems)).unwrap_or_default();
-        let themes = user.and_then(|user| Some(user.config_file().parent()?.join("themes")));
         Self {
             theme: Some(config.ui.theme.clone()).filter(|theme| theme != "auto"),
-            themes,
+            themes: user.map(UserDirs::themes),
             keys,
             ascii: config.ui.ascii.then_some(true),
             mouse: config.ui.mouse,
             wrap: config.ui.wrap,
+            reports: user.map_or_else(std::env::temp_dir, |user| user.state().join("crashes")),
             problems,
             ..Self::default()
         }

@@ -5,6 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::app::key::Chord;
 use super::app::{Effect, HitMap, Keymap, Message, Model, Mouse, MouseKind, update};
 use super::errands::Errands;
 use super::inbox::Inbox;
@@ -80,7 +81,7 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     let mut model = Model::new((size.width, size.height), keymap);
     model.mouse = options.mouse;
     model.output.cut = !options.wrap;
-    let status = attend(&mut model, &theme, &mut errands, &inbox);
+    let status = attend(&mut model, &theme, &mut errands, &inbox, options.panic_key);
     // The terminal goes back first: closing may take a moment, and is nothing to look at.
     drop(errands);
     handle.send(Command::Close);
@@ -90,7 +91,13 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
 }
 
 /// Until the end.
-fn attend(model: &mut Model, theme: &Theme, errands: &mut Errands, inbox: &Inbox<Happened, Message>) -> io::Result<u8> {
+fn attend(
+    model: &mut Model,
+    theme: &Theme,
+    errands: &mut Errands,
+    inbox: &Inbox<Happened, Message>,
+    panic_key: Option<Chord>,
+) -> io::Result<u8> {
     let mut hits = HitMap::default();
     let mut drawn: Option<Instant> = None;
     let mut waiting = false;
@@ -116,6 +123,7 @@ fn attend(model: &mut Model, theme: &Theme, errands: &mut Errands, inbox: &Inbox
             for happened in inbox.take_urgent() {
                 let message = match happened {
                     Happened::Came(Input::Ended) => return Ok(1),
+                    Happened::Came(Input::Key(chord)) if Some(chord) == panic_key => panic_as_asked(),
                     Happened::Came(input) => from_input(input, &hits),
                     Happened::Signal(Signal::End(status)) => return Ok(u8::try_from(status).unwrap_or(1)),
                     Happened::Signal(Signal::Suspend) => {
@@ -158,6 +166,12 @@ fn take(model: &mut Model, message: Message, errands: &mut Errands) -> io::Resul
         }
     }
     Ok(false)
+}
+
+/// What a panic leaves behind can only be tried with one.
+#[allow(clippy::panic, reason = "it is asked for by an environment variable that only tests set")]
+fn panic_as_asked() -> ! {
+    panic!("a panic was asked for by REWEAVE_PANIC_KEY")
 }
 
 fn now() -> Millis {

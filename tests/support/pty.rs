@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -124,6 +124,14 @@ struct Emulator {
 
 type Shared = Arc<(Mutex<Emulator>, Condvar)>;
 
+/// The program under test: cargo says where it is to tests; beside an example it lies one directory up.
+pub fn reweave() -> PathBuf {
+    match option_env!("CARGO_BIN_EXE_reweave") {
+        Some(path) => path.into(),
+        None => std::env::current_exe().unwrap().parent().unwrap().with_file_name("reweave"),
+    }
+}
+
 /// What to start, and in what kind of terminal.
 pub struct Setup {
     program: PathBuf,
@@ -139,7 +147,7 @@ pub struct Setup {
 impl Setup {
     /// The real program.
     pub fn reweave(dir: &Path) -> Self {
-        Self::program(env!("CARGO_BIN_EXE_reweave"), dir)
+        Self::program(reweave(), dir)
     }
 
     /// Any program, in `dir`, in a dark terminal of 80x24 with all colours. Of the environment only `PATH` is kept, and
@@ -223,7 +231,7 @@ impl Setup {
             loop {
                 // A pseudo-terminal whose program is gone ends with an error.
                 let n = reader.read(&mut bytes).unwrap_or(0);
-                let mut emulator = to.0.lock().unwrap();
+                let mut emulator = to.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if n == 0 {
                     emulator.ended = true;
                     to.1.notify_all();
@@ -254,7 +262,8 @@ pub struct Terminal {
 
 impl Terminal {
     fn emulator(&self) -> MutexGuard<'_, Emulator> {
-        self.shared.0.lock().unwrap()
+        // A failed wait poisons the lock; what failed then is told by the wait.
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Types. Line breaks are sent as Enter.
@@ -291,7 +300,7 @@ impl Terminal {
             let left = until.saturating_duration_since(Instant::now());
             let over = left.is_zero() || emulator.ended;
             assert!(!over, "waited for {what}; the screen:\n{}", emulator.parser.screen().contents());
-            emulator = self.shared.1.wait_timeout(emulator, left).unwrap().0;
+            emulator = self.shared.1.wait_timeout(emulator, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(emulator);
         self

@@ -1,0 +1,128 @@
+//! The main job, driven as a person does it: start, move, run, edit on disk, see the mark, run only that, quit.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use support::pty::{Modes, Setup, Terminal};
+
+/// Two steps that hang together, and one by itself.
+fn run_dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    step(dir.path(), "01_load", "n = 20\nprint('loaded', n)\n");
+    step(dir.path(), "02_square", "squares = [i * i for i in range(n)]\nprint('sum', sum(squares))\n");
+    step(dir.path(), "03_alone", "greeting = 'hello'\nprint(greeting)\n");
+    dir
+}
+
+/// Saves as an editor does: a new file, moved over the old one.
+fn step(dir: &Path, id: &str, source: &str) {
+    let (new, path) = (dir.join(format!(".{id}.new")), dir.join(format!("{id}.py")));
+    fs::write(&new, source).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+fn open(dir: &Path) -> Terminal {
+    let mut terminal = Setup::reweave(dir).arg("open").arg(dir).size(120, 40).start();
+    terminal.wait_for("3 steps").wait_for("03_alone");
+    terminal
+}
+
+#[track_caller]
+fn assert_as_found(terminal: &Terminal) {
+    assert_eq!(terminal.modes(), Modes::PLAIN);
+    assert!(!terminal.is_raw());
+}
+
+#[test]
+fn only_what_an_edit_changes_turns_stale_and_runs() {
+    let dir = run_dir();
+    let mut terminal = open(dir.path());
+    // Run all of it.
+    terminal.keys("a").wait_for("3 fresh");
+    // Move, and see what each step is and printed.
+    terminal.keys("gg").wait_for("loaded 20");
+    terminal.keys("j").wait_for("2 Source  02_square").wait_for("sum 2470");
+    // Someone edits a constant in another terminal: the step and what depends on it are marked, with the reason.
+    step(dir.path(), "01_load", "n = 3\nprint('loaded', n)\n");
+    terminal.wait_for("2 stale").wait_for("1 fresh");
+    terminal.wait_for("stale edited").wait_for("stale ← 01");
+    // Run what is stale: the third step isn't touched.
+    terminal.keys("a").wait_for("3 fresh").wait_for("sum 5").wait_for("2 ran");
+    // Replay from here on.
+    terminal.keys("gg").wait_for("2 Source  01_load").keys("R").wait_for("loaded 3").wait_for("1 ran");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    assert_as_found(&terminal);
+    assert_eq!(terminal.asked().unknown, [""; 0]);
+}
+
+#[test]
+fn the_same_holds_in_eighty_columns() {
+    let dir = run_dir();
+    let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).start();
+    terminal.wait_for("03_alone").keys("a").wait_for("3 fresh");
+    step(dir.path(), "02_square", "squares = []\nprint('none')\n");
+    terminal.wait_for("1 stale").keys("a").wait_for("1 ran");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    assert_as_found(&terminal);
+}
+
+#[test]
+fn a_request_to_end_leaves_the_terminal_as_it_was_found() {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let dir = run_dir();
+        step(dir.path(), "04_long", "import time\nprint('begun')\nwhile True: time.sleep(0.05)\n");
+        let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
+        terminal.wait_for("04_long").keys("Ga").wait_for("begun");
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_exit(), status);
+        assert_as_found(&terminal);
+    }
+}
+
+#[test]
+fn a_panic_leaves_the_terminal_as_it_was_found_and_a_report() {
+    let dir = run_dir();
+    let mut terminal =
+        Setup::reweave(dir.path()).arg("open").arg(dir.path()).env("REWEAVE_PANIC_KEY", "f12").size(120, 40).start();
+    terminal.wait_for("03_alone").bytes(b"\x1b[24~");
+    assert_eq!(terminal.wait_exit(), 101);
+    assert_as_found(&terminal);
+    let text = terminal.text().replace('\n', "");
+    assert!(text.contains("reweave crashed: ") && text.contains("A report is in "), "{text}");
+    let report = text.split("A report is in ").nth(1).unwrap().split(".txt").next().unwrap();
+    assert!(fs::read_to_string(format!("{report}.txt")).unwrap().contains("message: "));
+}
+
+#[test]
+fn steps_that_are_written_while_it_is_open_appear_and_search_finds_them() {
+    let dir = run_dir();
+    let mut terminal = open(dir.path());
+    step(dir.path(), "04_new", "fresh_name = squares\n");
+    terminal.wait_for("4 steps").wait_for("04_new");
+    terminal.keys("/new\n").wait_for("2 Source  04_new");
+    fs::remove_file(dir.path().join("04_new.py")).unwrap();
+    terminal.wait_for("3 steps").wait_gone("04_new");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
+
+#[test]
+fn a_burst_of_new_files_is_shown_once_and_whole() {
+    let dir = run_dir();
+    let mut terminal = open(dir.path());
+    for n in 0..500 {
+        fs::write(dir.path().join(format!("9{n:03}.py")), format!("v{n} = {n}\n")).unwrap();
+    }
+    terminal.wait_for("503 steps");
+    terminal.keys("G").wait_for("9499");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
