@@ -55,6 +55,10 @@ impl Errands {
                 self.edit(&path, line)?;
                 self.inbox.ordinary(Message::Edited(step));
             }
+            Effect::EditText { name, text } => {
+                let edited = self.edit_text(&name, &text)?;
+                self.inbox.ordinary(Message::TextEdited(edited));
+            }
             Effect::Copy(text) => self.copy(text),
             Effect::Mouse(on) => self.session.switch_mouse(on)?,
             Effect::Suspend => {
@@ -110,6 +114,34 @@ impl Errands {
             Err(error) => self.tell(Level::Error, format!("{} does not start: {error}", editor.name())),
         }
         Ok(())
+    }
+
+    /// Opens a text in the editor, through a file that only the person can read.
+    fn edit_text(&mut self, name: &str, text: &str) -> io::Result<Option<String>> {
+        let ending = name.rsplit_once('.').map_or("txt", |(_, ending)| ending);
+        let safe: String = ending.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+        let path = std::env::temp_dir().join(format!("reweave-{}-hunk.{safe}", std::process::id()));
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = options.open(&path).and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
+        if let Err(error) = written {
+            self.tell(Level::Error, format!("{}: {error}", path.display()));
+            return Ok(None);
+        }
+        let ended = self.edit(&path, 1);
+        let after = std::fs::read_to_string(&path);
+        // What was typed is taken already; a file that can't be removed is in nobody's way.
+        let _ = std::fs::remove_file(&path);
+        ended?;
+        match after {
+            Ok(after) => Ok(Some(after).filter(|after| after != text)),
+            Err(error) => {
+                self.tell(Level::Error, format!("{}: {error}", path.display()));
+                Ok(None)
+            }
+        }
     }
 
     /// On a thread of its own, since a program that has the clipboard may take its time.

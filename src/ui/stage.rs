@@ -6,15 +6,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::step::{
-    Chunk, Display, Execution, Kind, Outcome, Output, PatchId, PatchState, Reason, StackLine, Status, StepError,
-    StepId, Stream, Variable, VersionNumber,
+    Author, Chunk, Digest, Display, Execution, FileChange, Kind, Outcome, Output, Patch, PatchId, PatchState,
+    Provenance, Reason, StackLine, Status, StepError, StepId, Stream, Variable, VersionNumber,
 };
 use crate::ui::app::{Effect, HitMap, Keymap, Message, Model, update};
 use crate::ui::theme::Theme;
 use crate::ui::view;
 use crate::ui::view::highlight::Highlighter;
 use crate::workbench::{
-    Column, Command, Edge, EdgeKind, Event, Inside, Part, PatchRow, Snapshot, StepRow, Table, WatchView,
+    Column, Command, ContextPart, ContextView, Edge, EdgeKind, Event, Fault, Happening, Inside, Part, PatchRow,
+    Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
 };
 
 /// A step's id.
@@ -121,6 +122,20 @@ pub fn churn() -> Snapshot {
         })],
         watch: WatchView::Live,
         ..Snapshot::default()
+    }
+}
+
+/// A patch of an agent's.
+pub fn patch(files: Vec<FileChange>) -> Patch {
+    Patch {
+        id: PatchId(17),
+        state: PatchState::Proposed,
+        title: "dedupe on session_id".to_owned(),
+        provenance: Provenance::new(Author::Agent("cleaner".to_owned()), 900_000),
+        content: Digest::of("a patch"),
+        files,
+        problems: Vec::new(),
+        comments: Vec::new(),
     }
 }
 
@@ -264,8 +279,93 @@ fn answer(model: &Model, command: &Command) -> Option<Event> {
             let inside = Arc::new(inside(name, path)?);
             Some(Event::Inside { at: at.clone()?, name: name.clone(), path: path.clone(), inside })
         }
+        Command::Story { step } => Some(Event::Story { step: step.clone(), rows: Arc::new(story()) }),
+        Command::VersionText { step, version } => {
+            let text = if version.0 == 1 { CLEAN.replace("sort_values", "sort_index") } else { CLEAN.to_owned() };
+            Some(Event::VersionText { step: step.clone(), version: *version, text: text.into() })
+        }
+        Command::Context { step } => {
+            let part = |title: &str, tokens, shortened, text: &str| ContextPart {
+                title: title.to_owned(),
+                step: None,
+                tokens,
+                shortened,
+                text: text.to_owned(),
+            };
+            let parts = vec![
+                part("the frame", 120, false, "# a run of 13 steps\n"),
+                part("needs 02_read_events", 640, true, "df_events = pd.read_csv(...)\n"),
+                part("7 others returned", 90, false, "01_load_config: reads the settings\n"),
+            ];
+            let view = ContextView { parts, tokens: 850, flat_tokens: 12_400, budget: Some(4_000) };
+            Some(Event::Context { step: step.clone(), context: Arc::new(view) })
+        }
+        Command::Patch { .. } => Some(Event::Patch(Arc::new(proposal()))),
+        Command::Weigh { patch, files } => {
+            let names = ["06_join", "07_features", "08_split", "09_train_a", "10_train_b", "11_evaluate"];
+            let stale = if files.is_empty() { Vec::new() } else { names.map(id).to_vec() };
+            let faults =
+                files.iter().filter(|file| file.result.as_ref().is_some_and(|text| text.contains("to_csv(\"/")));
+            let faults =
+                faults.map(|file| Fault { path: file.path.clone(), line: 8, what: "it is too bold".to_owned() });
+            let weight = Weight { stale, estimate_us: 4_200_000, moved: Vec::new(), faults: faults.collect() };
+            Some(Event::Weighed { ticket: Ticket(0), patch: *patch, weight: Arc::new(weight) })
+        }
         _ => None,
     }
+}
+
+/// A patch of four hunks on a step of [`churn`].
+pub fn proposal() -> Patch {
+    let result = CLEAN
+        .replace("def clean", "import numpy as np\n\n\ndef clean")
+        .replace(
+            "    df = df.dropna(subset=[\"session_id\"])\n",
+            "    df = df.dropna(subset=[\"session_id\", \"ts\"])\n    df = df.drop_duplicates(\"session_id\", keep=\"last\")\n    print(df.head())\n    df.to_csv(\"/tmp/dbg.csv\")\n",
+        )
+        .replace("print(f\"dropped", "print(f\"removed");
+    patch(vec![
+        FileChange { path: "04_clean_events.py".into(), base: Some(CLEAN.into()), result: Some(result) },
+        FileChange { path: "04b_check.py".into(), base: None, result: Some("assert len(df_clean)\n".into()) },
+    ])
+}
+
+fn story() -> Vec<StoryRow> {
+    let version = |number: u32, author: &str, patch: Option<u32>| Happening::Version {
+        number: VersionNumber(number),
+        replaced: (number > 1).then(|| VersionNumber(number - 1)),
+        author: author.to_owned(),
+        model: patch.map(|_| "m-1".to_owned()),
+        patch: patch.map(PatchId),
+        reason: None,
+        deleted: false,
+    };
+    let ran = |number: u32, outcome, error: Option<&str>| Happening::Executed {
+        version: VersionNumber(number),
+        outcome,
+        duration_us: 420_000,
+        why: vec![Reason::SourceChanged],
+        error: error.map(str::to_owned),
+    };
+    let rows = [
+        (998_000, Happening::Note { text: "opened".to_owned() }),
+        (940_000, ran(2, Outcome::Done, None)),
+        (930_000, version(2, "agent cleaner", Some(16))),
+        (
+            920_000,
+            Happening::Patch {
+                patch: PatchId(16),
+                title: "sort by time".to_owned(),
+                state: Some(PatchState::Accepted),
+                comment: Some("good".to_owned()),
+            },
+        ),
+        (400_000, ran(1, Outcome::Failed, Some("KeyError: 'ts'"))),
+        (300_000, Happening::Invalidated),
+        (200_000, Happening::Renamed { from: id("03_clean"), to: id("04_clean_events") }),
+        (100_000, version(1, "a person", None)),
+    ];
+    rows.into_iter().map(|(at, what)| StoryRow { at, step: Some(id("04_clean_events")), what }).collect()
 }
 
 fn inside(name: &str, path: &[usize]) -> Option<Inside> {

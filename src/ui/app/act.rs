@@ -8,7 +8,7 @@ use super::output::Kind;
 use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
 use super::screen::Class;
 use super::steps::Row;
-use super::{events, panes, state, typing};
+use super::{events, panes, reviewing, state, typing};
 use crate::step::{Status, StepId};
 use crate::workbench::{Command, Level};
 
@@ -63,6 +63,43 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::ShowSource => model.show(Pane::Source),
         Action::ShowOutput => model.show(Pane::Output),
         Action::ShowState => model.show(Pane::State),
+        Action::ShowPatch => model.show(Pane::Patch),
+        Action::ShowHistory => model.show(Pane::History),
+        Action::ShowContext => model.show(Pane::Context),
+        Action::OpenVersion | Action::OpenPart => open(model, effects),
+        Action::WholeStory => model.history.whole = !model.history.whole,
+        Action::Restore => {
+            if let Some((step, version, _)) = model.history.version() {
+                model.overlays.push(Overlay::Confirm(Question {
+                    text: format!("Write {version} of {step} back?"),
+                    details: vec!["The text that is there now stays in its history; undo brings it back.".to_owned()],
+                    then: Then::Ask(Box::new(Command::Restore { step, version })),
+                }));
+            }
+        }
+        Action::NextHunk if model.search.as_ref().is_some_and(|search| search.pane == Pane::Patch) => {
+            next_match(model, true);
+        }
+        Action::TakeLine
+        | Action::ToggleHunk
+        | Action::TakeHunk
+        | Action::LeaveHunk
+        | Action::Range
+        | Action::NextHunk
+        | Action::PrevHunk
+        | Action::NextPatch
+        | Action::PrevPatch
+        | Action::CycleView
+        | Action::MoreContext
+        | Action::LessContext
+        | Action::SplitHunk
+        | Action::EditHunk
+        | Action::CommentPatch
+        | Action::Try
+        | Action::Accept
+        | Action::AcceptAndReplay
+        | Action::Reject
+        | Action::Revert => reviewing::act(model, action, effects),
         Action::Zoom => model.zoom = !model.zoom,
         Action::Widen => widen(model, 4),
         Action::Narrow => widen(model, -4),
@@ -154,7 +191,11 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 model.output.cut = !model.output.cut;
                 model.output.window.left = 0;
             }
-            _ => typing::tell(model, "only source and output wrap"),
+            Pane::Patch => {
+                model.patches.cut = !model.patches.cut;
+                model.patches.window.left = 0;
+            }
+            _ => typing::tell(model, "only texts wrap"),
         },
         Action::Copy => copy(model, effects),
         Action::Messages => model.overlays.push(Overlay::Messages(0)),
@@ -249,6 +290,13 @@ fn open(model: &mut Model, effects: &mut Vec<Effect>) {
             }
         }
         Pane::Source => {}
+        Pane::Patch => reviewing::act(model, Action::TakeLine, effects),
+        Pane::History => {
+            let wanted = model.history.toggle();
+            let ask = |(step, version)| Effect::Ask(Command::VersionText { step, version });
+            effects.extend(wanted.into_iter().map(ask));
+        }
+        Pane::Context => model.context.toggle(),
     }
 }
 
@@ -396,6 +444,20 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
                 }
             }
         }
+        Pane::Patch => {
+            let line = model.patches.at_cursor().and_then(|(file, line)| {
+                model.patches.review.as_ref()?.files.get(file)?.lines.get(line).map(|line| line.content().to_owned())
+            });
+            line.unwrap_or_default()
+        }
+        Pane::History | Pane::Context => String::new(),
+    };
+    let text = match model.focus {
+        Pane::Context => {
+            let parts = model.context.view.iter().flat_map(|view| &view.parts);
+            parts.map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n\n")
+        }
+        _ => text,
     };
     if text.is_empty() {
         typing::tell(model, "there is nothing to copy here");
@@ -407,7 +469,7 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Escape: leaves the last thing that was entered.
 fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     model.notices.dismiss(model.now);
-    if model.search.take().is_some() {
+    if model.search.take().is_some() || model.patches.anchor.take().is_some() {
     } else if model.steps.filter.take().is_some() {
         panes::relist(model, effects);
     } else if model.zoom {

@@ -56,6 +56,33 @@ pub enum Action {
     FoldFresh,
     NextStale,
     PrevStale,
+    TakeLine,
+    ToggleHunk,
+    TakeHunk,
+    LeaveHunk,
+    Range,
+    NextHunk,
+    PrevHunk,
+    NextPatch,
+    PrevPatch,
+    CycleView,
+    MoreContext,
+    LessContext,
+    SplitHunk,
+    EditHunk,
+    CommentPatch,
+    Try,
+    Accept,
+    AcceptAndReplay,
+    Reject,
+    Revert,
+    ShowPatch,
+    ShowHistory,
+    ShowContext,
+    OpenVersion,
+    WholeStory,
+    Restore,
+    OpenPart,
     Search,
     NextMatch,
     PrevMatch,
@@ -82,6 +109,8 @@ pub enum Group {
     Steps,
     /// Going about.
     Move,
+    /// Deciding about patches.
+    Patches,
     /// Looking for something.
     Find,
     /// What is on the screen.
@@ -97,6 +126,7 @@ impl Group {
             Self::Run => "Run",
             Self::Steps => "Steps",
             Self::Move => "Move",
+            Self::Patches => "Patches",
             Self::Find => "Find",
             Self::Screen => "Screen",
             Self::General => "General",
@@ -104,7 +134,8 @@ impl Group {
     }
 
     /// All, in the order of help.
-    pub const ALL: [Self; 6] = [Self::Run, Self::Steps, Self::Find, Self::Move, Self::Screen, Self::General];
+    pub const ALL: [Self; 7] =
+        [Self::Run, Self::Steps, Self::Patches, Self::Find, Self::Move, Self::Screen, Self::General];
 }
 
 /// Where the keys of an action mean it.
@@ -191,9 +222,62 @@ pub static TABLE: &[Entry] = &[
     row(Action::NewStep, "new", Group::Steps, &["o"], "Make a step after this one").hint("new", 8),
     row(Action::Rename, "rename", Group::Steps, &["r"], "Rename or move the step").hint("rename", 9),
     row(Action::Delete, "delete", Group::Steps, &["d"], "Delete the step's file; its history stays").asked(),
+    row(Action::Restore, "restore", Group::Steps, &["r"], "Write the version under the cursor back")
+        .only(Pane::History)
+        .hint("restore", 2)
+        .asked(),
     row(Action::Undo, "undo", Group::Steps, &["u"], "Take back the last thing done to a step's file").hint("undo", 10),
     row(Action::Redo, "redo", Group::Steps, &["ctrl-r"], "Do again what was taken back"),
     row(Action::Rescan, "rescan", Group::Steps, &["f5"], "Look at the directory again"),
+    row(Action::TakeLine, "take-line", Group::Patches, &["space"], "Take the line, or leave it")
+        .only(Pane::Patch)
+        .hint("take", 1),
+    row(Action::TakeHunk, "take-hunk", Group::Patches, &["y"], "Take the hunk and go to the next undecided")
+        .only(Pane::Patch)
+        .hint("take hunk", 2),
+    row(Action::LeaveHunk, "leave-hunk", Group::Patches, &["r"], "Leave the hunk and go to the next undecided")
+        .only(Pane::Patch)
+        .hint("leave hunk", 3),
+    row(Action::ToggleHunk, "toggle-hunk", Group::Patches, &["a"], "Take the whole hunk, or leave it")
+        .only(Pane::Patch),
+    row(Action::Range, "range", Group::Patches, &["v"], "Begin or end a range of lines").only(Pane::Patch),
+    row(Action::Accept, "accept", Group::Patches, &["A"], "Write what is taken to the steps")
+        .only(Pane::Patch)
+        .hint("accept", 4),
+    row(
+        Action::AcceptAndReplay,
+        "accept-and-replay",
+        Group::Patches,
+        &["X"],
+        "Write what is taken, and run what that makes stale",
+    )
+    .only(Pane::Patch)
+    .hint("and replay", 5),
+    row(Action::Reject, "reject", Group::Patches, &["D"], "Turn the patch down, with a reason")
+        .only(Pane::Patch)
+        .hint("reject", 6),
+    row(Action::Try, "try", Group::Patches, &["t"], "Run the choice on the side and show what it does")
+        .only(Pane::Patch)
+        .hint("try", 7),
+    row(Action::Revert, "revert", Group::Patches, &["U"], "Take an accepted patch back").only(Pane::Patch).asked(),
+    row(Action::CommentPatch, "comment", Group::Patches, &["c"], "Remark on the line, for who proposed it")
+        .only(Pane::Patch),
+    row(Action::EditHunk, "edit-hunk", Group::Patches, &["e"], "Edit what the hunk brings, in $EDITOR")
+        .only(Pane::Patch),
+    row(Action::SplitHunk, "split-hunk", Group::Patches, &["s"], "Split the hunk before this line").only(Pane::Patch),
+    row(Action::NextHunk, "next-hunk", Group::Patches, &["n"], "Go to the next hunk, also of the next patch")
+        .only(Pane::Patch)
+        .hint("hunk", 8),
+    row(Action::PrevHunk, "previous-hunk", Group::Patches, &["p"], "Go to the hunk before").only(Pane::Patch),
+    row(Action::NextPatch, "next-patch", Group::Patches, &["J"], "Go to the next patch").only(Pane::Patch),
+    row(Action::PrevPatch, "previous-patch", Group::Patches, &["K"], "Go to the patch before").only(Pane::Patch),
+    row(Action::CycleView, "cycle-view", Group::Patches, &["|"], "Show it unified, split, as result, or as tried")
+        .only(Pane::Patch)
+        .hint("view", 9),
+    row(Action::MoreContext, "more-context", Group::Patches, &["}"], "Show more lines around changes")
+        .only(Pane::Patch),
+    row(Action::LessContext, "less-context", Group::Patches, &["{"], "Show fewer lines around changes")
+        .only(Pane::Patch),
     row(Action::Search, "search", Group::Find, &["/"], "Search in this panel").hint("search", 7),
     row(Action::NextMatch, "next-match", Group::Find, &["n"], "Go to the next match"),
     row(Action::PrevMatch, "previous-match", Group::Find, &["N"], "Go to the match before"),
@@ -223,6 +307,15 @@ pub static TABLE: &[Entry] = &[
     row(Action::ShowSource, "source", Group::Screen, &["2"], "Go to the source"),
     row(Action::ShowOutput, "output", Group::Screen, &["3"], "Go to the output"),
     row(Action::ShowState, "state", Group::Screen, &["4"], "Go to the variables"),
+    row(Action::ShowPatch, "patch", Group::Screen, &["5"], "Go to the patches"),
+    row(Action::ShowHistory, "history", Group::Screen, &["6"], "Go to the history"),
+    row(Action::ShowContext, "context", Group::Screen, &["7"], "Go to what an agent is shown"),
+    row(Action::OpenVersion, "open-version", Group::Screen, &["space"], "Show what a version changed")
+        .only(Pane::History),
+    row(Action::WholeStory, "whole-story", Group::Screen, &["a"], "Tell the story of the run, or of the step")
+        .only(Pane::History)
+        .hint("run or step", 1),
+    row(Action::OpenPart, "open-part", Group::Screen, &["space"], "Show the text of a part").only(Pane::Context),
     row(Action::Zoom, "zoom", Group::Screen, &["z"], "Give this panel the whole screen, or take it back")
         .hint("zoom", 11),
     row(Action::Widen, "widen", Group::Screen, &["+"], "Make this panel larger"),
@@ -264,6 +357,27 @@ impl Action {
             Self::RunAll | Self::ReplayAll | Self::Next | Self::Plan => {
                 need(!model.run.snapshot.steps.is_empty(), "the run has no steps yet; o makes one")
             }
+            Self::TakeLine
+            | Self::ToggleHunk
+            | Self::TakeHunk
+            | Self::LeaveHunk
+            | Self::Range
+            | Self::NextHunk
+            | Self::PrevHunk
+            | Self::NextPatch
+            | Self::PrevPatch
+            | Self::CycleView
+            | Self::MoreContext
+            | Self::LessContext
+            | Self::SplitHunk
+            | Self::EditHunk
+            | Self::CommentPatch
+            | Self::Try
+            | Self::Accept
+            | Self::AcceptAndReplay
+            | Self::Reject
+            | Self::Revert => need(model.patches.review.is_some(), "no patch is shown; 5 shows the patches"),
+            Self::Restore => need(model.history.version().is_some(), "there is no version under the cursor"),
             Self::Stop => need(model.busy(), "nothing runs; q quits"),
             Self::Answer => need(model.input_wanted.is_some(), "no step waits for input"),
             Self::NextMatch | Self::PrevMatch => need(model.search.is_some(), "nothing is searched for; / starts"),

@@ -3,8 +3,8 @@
 use super::message::Effect;
 use super::model::Model;
 use super::overlay::Overlay;
-use super::panes;
 use super::state::Way;
+use super::{panes, reviewing};
 use crate::step::{Kind, Status};
 use crate::ui::view::highlight::Language;
 use crate::workbench::{Command, Event, Level, Snapshot};
@@ -64,14 +64,26 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             }
         }
         Event::Inside { at, name, path, inside } => model.state.take_inside(&at, (name, path), inside),
-        Event::Ran { .. }
-        | Event::Patch(_)
-        | Event::VersionText { .. }
-        | Event::Story { .. }
-        | Event::Context { .. }
-        | Event::Weighed { .. }
-        | Event::Tried { .. }
-        | Event::Halted { .. } => {}
+        Event::Patch(patch) => {
+            if model.patches.take(patch) {
+                reviewing::weigh(model, effects);
+            }
+        }
+        Event::Weighed { patch, weight, .. } => {
+            model.patches.weighing = model.patches.weighing.saturating_sub(1);
+            if model.patches.chosen == Some(patch) {
+                model.patches.weight = Some(weight);
+            }
+        }
+        Event::Tried { patch, trial } => model.patches.take_trial(patch, trial),
+        Event::Story { step, rows } => model.history.take(step, rows),
+        Event::VersionText { step, version, text } => model.history.take_text(step, version, text),
+        Event::Context { step, context } => {
+            if model.chosen() == Some(&step) {
+                model.context.take(step, context);
+            }
+        }
+        Event::Ran { .. } | Event::Halted { .. } => {}
         Event::Done { result: Ok(summary), .. } => {
             if !summary.text.is_empty() {
                 let level = if summary.failed > 0 { Level::Warning } else { Level::Info };

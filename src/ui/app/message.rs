@@ -45,6 +45,8 @@ pub enum Message {
     },
     /// The editor was closed.
     Edited(StepId),
+    /// The editor was closed on a text that belongs to no step: what it holds now, unless it is as before.
+    TextEdited(Option<String>),
     /// Something outside the run went well or wrong.
     Told(Level, String),
 }
@@ -90,6 +92,13 @@ pub enum Effect {
     Highlight(HighlightJob),
     /// Open a step in the editor, at this line (from 1), answered by [`Message::Edited`].
     Edit(StepId, usize),
+    /// Open a text that belongs to no step in the editor, answered by [`Message::TextEdited`].
+    EditText {
+        /// A name whose ending tells what it is written in.
+        name: String,
+        /// The text.
+        text: String,
+    },
     /// Put text into the clipboard, answered by [`Message::Told`].
     Copy(String),
     /// Listen to the mouse, or leave it to the terminal.

@@ -4,7 +4,7 @@
 //! # Architecture
 //!
 //! - [`Model`]: the whole state. One file a panel holds that panel's part: [`steps`], [`source`], [`output`],
-//!   [`state`]; [`run`] is the run as it was last told, with who needs whom.
+//!   [`state`], [`patch`] over a pure [`review`], [`history`], [`context`]; [`run`] is the run as it was last told, with who needs whom.
 //! - [`Message`]: something that happened. [`update`] takes it into the model and gives [`Effect`]s, which the
 //!   runtime performs and answers with further messages.
 //! - [`action::TABLE`]: everything that a person can do, once; [`Keymap`], help, palette and hints come from it.
@@ -17,9 +17,11 @@
 
 mod act;
 pub mod action;
+pub mod context;
 mod events;
 pub mod field;
 pub mod filter;
+pub mod history;
 pub mod hit;
 pub mod key;
 pub mod keymap;
@@ -30,6 +32,9 @@ pub mod notice;
 pub mod output;
 pub mod overlay;
 pub mod panes;
+pub mod patch;
+pub mod review;
+mod reviewing;
 pub mod run;
 #[cfg(test)]
 mod scenes;

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use super::context::Context;
+use super::history::History;
 use super::key::Chord;
 use super::keymap::Keymap;
 use super::notice::Notices;
 use super::output::Output;
 use super::overlay::Overlay;
+use super::patch::Patches;
 use super::run::{Kin, RunIndex};
 use super::screen::{Screen, Shares};
 use super::search::Search;
@@ -27,15 +30,23 @@ pub enum Pane {
     Output,
     /// The variables right after it.
     State,
+    /// Patches under review.
+    Patch,
+    /// What happened to the step, or to the run.
+    History,
+    /// What an agent is shown for the step.
+    Context,
 }
 
 impl Pane {
     /// All, in the order of their numbers.
-    pub const ALL: &'static [Self] = &[Self::Steps, Self::Source, Self::Output, Self::State];
+    pub const ALL: &'static [Self] =
+        &[Self::Steps, Self::Source, Self::Output, Self::State, Self::Patch, Self::History, Self::Context];
     /// Those beside the list.
-    pub const TABS: &'static [Self] = &[Self::Source, Self::Output, Self::State];
+    pub const TABS: &'static [Self] =
+        &[Self::Source, Self::Output, Self::State, Self::Patch, Self::History, Self::Context];
     /// Those below the source, where there is room for both.
-    pub const DETAILS: &'static [Self] = &[Self::Output, Self::State];
+    pub const DETAILS: &'static [Self] = &[Self::Output, Self::State, Self::Patch, Self::History, Self::Context];
 
     /// Its title.
     pub fn title(self) -> &'static str {
@@ -44,6 +55,9 @@ impl Pane {
             Self::Source => "Source",
             Self::Output => "Output",
             Self::State => "State",
+            Self::Patch => "Patch",
+            Self::History => "History",
+            Self::Context => "Context",
         }
     }
 
@@ -53,7 +67,10 @@ impl Pane {
             Self::Steps => "Steps",
             Self::Source => "Src",
             Self::Output => "Out",
-            Self::State => "Vars",
+            Self::State => "Var",
+            Self::Patch => "Pat",
+            Self::History => "His",
+            Self::Context => "Ctx",
         }
     }
 
@@ -106,6 +123,12 @@ pub struct Model {
     pub output: Output,
     /// The variables.
     pub state: State,
+    /// The patch under review.
+    pub patches: Patches,
+    /// What happened.
+    pub history: History,
+    /// What an agent is shown.
+    pub context: Context,
     /// The steps that the chosen one needs and those that use it, however far away.
     pub kin: Kin,
     /// What is open over the panels, the uppermost last.
@@ -140,6 +163,8 @@ pub(super) struct Asked {
     pub source: Option<Arc<StepRow>>,
     pub execution: Option<Arc<StepRow>>,
     pub state: Option<Arc<StepRow>>,
+    pub story: Option<(Option<StepId>, u64)>,
+    pub context: Option<(StepId, u64)>,
 }
 
 impl Model {
@@ -160,6 +185,9 @@ impl Model {
             source: Source::default(),
             output: Output::default(),
             state: State::default(),
+            patches: Patches::default(),
+            history: History::default(),
+            context: Context::default(),
             kin: Kin::default(),
             overlays: Vec::new(),
             search: None,

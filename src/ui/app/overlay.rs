@@ -6,7 +6,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::action::{Action, FIRST, Group, TABLE};
 use super::field::Field;
 use super::model::{Model, Pane};
-use crate::step::StepId;
+use crate::step::{PatchId, StepId};
 use crate::workbench::{Command, PlanRow};
 
 /// Something open over the panels.
@@ -83,6 +83,10 @@ pub enum Purpose {
     Rename(StepId),
     /// A line of input that the running step waits for.
     Input(StepId),
+    /// Why a patch is turned down.
+    Reject(PatchId),
+    /// A remark on a patch, and on which line of it.
+    Comment(PatchId, String),
 }
 
 /// A line to be typed.

@@ -4,6 +4,8 @@
 use super::message::Effect;
 use super::model::{Model, Pane};
 use super::output::Output;
+use super::patch::{self, Mode, Patches};
+use super::reviewing;
 use super::screen::Class;
 use super::source::Source;
 use super::window::{Ground, Window};
@@ -19,6 +21,21 @@ pub fn gutter(source: &Source) -> usize {
 /// Columns left free at the left edge of panels of text.
 pub const MARGIN: usize = 1;
 
+/// Columns of the box, the two numbers and the sign before a line of a patch; without the numbers in a narrow panel.
+pub fn patch_gutter(width: usize) -> usize {
+    if width < 60 { 6 } else { 15 }
+}
+
+/// How many rows at the foot of the Patch panel say what the choice comes to, and list the hunks.
+pub fn patch_foot(model: &Model, inside: super::screen::Area) -> u16 {
+    let hunks = model.patches.review.as_ref().map_or(0, |review| review.hunks().count());
+    match inside.height {
+        0..8 => 0,
+        8..14 => 2,
+        height => 3 + u16::try_from(hunks).unwrap_or(u16::MAX).min(height / 4),
+    }
+}
+
 /// How many rows a line may take that is wrapped: beyond, the rest is left out.
 pub const WRAPPED: usize = 2_000;
 
@@ -26,7 +43,8 @@ pub const WRAPPED: usize = 2_000;
 fn with_window(model: &mut Model, pane: Pane, work: impl FnOnce(&mut Window, &Ground<'_>)) {
     let area = model.screen().inside(pane);
     let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let Model { source, output, state, .. } = model;
+    let foot = usize::from(patch_foot(model, area));
+    let Model { source, output, state, patches, history, context, .. } = model;
     match pane {
         Pane::Steps => {}
         Pane::Source => {
@@ -51,6 +69,28 @@ fn with_window(model: &mut Model, pane: Pane, work: impl FnOnce(&mut Window, &Gr
             let lines = state.rows.len();
             let height = height.saturating_sub(1);
             work(&mut state.window, &Ground { lines, height, rows: &|_| 1 });
+        }
+        Pane::Patch => {
+            let height = height.saturating_sub(foot);
+            let Patches { rows, review, window, cut, mode, .. } = patches;
+            let width = width.saturating_sub(patch_gutter(width));
+            let wraps = !*cut && *mode == Mode::Unified;
+            let tall = |at: usize| match (rows.get(at), review.as_ref().filter(|_| wraps)) {
+                (Some(patch::Row::Line(file, line)), Some(review)) => {
+                    let line = review.files.get(*file).and_then(|file| file.lines.get(*line));
+                    line.map_or(1, |line| text::rows(line.content(), width, Tab::SOURCE, WRAPPED))
+                }
+                _ => 1,
+            };
+            work(window, &Ground { lines: rows.len(), height, rows: &tall });
+        }
+        Pane::History => {
+            let lines = history.rows.len();
+            work(&mut history.window, &Ground { lines, height, rows: &|_| 1 });
+        }
+        Pane::Context => {
+            let (lines, height) = (context.rows.len(), height.saturating_sub(1));
+            work(&mut context.window, &Ground { lines, height, rows: &|_| 1 });
         }
     }
 }
@@ -153,6 +193,7 @@ pub fn choose(model: &mut Model, step: &crate::step::StepId, effects: &mut Vec<E
 /// After anything: asks for what the panels need and don't have, and brings every window into its bounds.
 pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, effects);
+    reviewing::settle(model, effects);
     model.kin.take(model.steps.chosen.as_ref(), &model.run);
     let screen = model.screen();
     if screen.class == Class::TooSmall {
@@ -189,6 +230,18 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
     if row.status != Status::Running && model.asked.execution.as_ref() != Some(&row) {
         model.asked.execution = Some(row.clone());
         effects.push(Effect::Ask(Command::Execution { step: step.clone() }));
+    }
+    let now = model.run.snapshot.generation;
+    if screen.panel(Pane::History).is_some() {
+        let of = (!model.history.whole).then(|| step.clone());
+        if model.asked.story.as_ref() != Some(&(of.clone(), now)) {
+            model.asked.story = Some((of.clone(), now));
+            effects.push(Effect::Ask(Command::Story { step: of }));
+        }
+    }
+    if screen.panel(Pane::Context).is_some() && model.asked.context.as_ref() != Some(&(step.clone(), now)) {
+        model.asked.context = Some((step.clone(), now));
+        effects.push(Effect::Ask(Command::Context { step: step.clone() }));
     }
     if screen.panel(Pane::State).is_some() && row.status != Status::Running && model.asked.state.as_ref() != Some(&row)
     {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::filter::contains;
 use super::model::{Model, Pane};
-use super::state;
 use super::steps::Row;
+use super::{context, history, patch, state};
 
 /// What is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,9 @@ impl Model {
             Pane::Source => self.source.lines.len(),
             Pane::Output => self.output.shown().map_or(0, |document| document.len()),
             Pane::State => self.state.rows.len(),
+            Pane::Patch => self.patches.rows.len(),
+            Pane::History => self.history.rows.len(),
+            Pane::Context => self.context.rows.len(),
         }
     }
 
@@ -91,6 +94,34 @@ impl Model {
                 }
                 _ => false,
             },
+            Pane::History => match self.history.rows.get(at) {
+                Some(history::Row::Diff(line)) => contains(line.content(), text),
+                Some(history::Row::Entry(at)) => {
+                    self.history.entry(*at).is_some_and(|entry| contains(&format!("{:?}", entry.what), text))
+                }
+                _ => false,
+            },
+            Pane::Context => match self.context.rows.get(at) {
+                Some(context::Row::Part(part)) => self
+                    .context
+                    .part(*part)
+                    .is_some_and(|part| contains(&part.title, text) || contains(&part.text, text)),
+                Some(context::Row::Line(part, line)) => contains(self.context.line(*part, *line), text),
+                None => false,
+            },
+            Pane::Patch => {
+                let line = |file: usize, line: usize| self.patches.review.as_ref()?.files.get(file)?.lines.get(line);
+                match self.patches.rows.get(at) {
+                    Some(patch::Row::Line(file, at) | patch::Row::Result(file, _, at)) => {
+                        line(*file, *at).is_some_and(|line| contains(line.content(), text))
+                    }
+                    Some(patch::Row::Pair(file, old, new)) => [old, new]
+                        .into_iter()
+                        .flatten()
+                        .any(|at| line(*file, *at).is_some_and(|line| contains(line.content(), text))),
+                    _ => false,
+                }
+            }
         }
     }
 

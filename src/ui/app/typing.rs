@@ -235,7 +235,7 @@ fn typed(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) {
                 prompt.problem = new_id(model, prompt).err();
             }
         }
-        Purpose::Input(_) => {}
+        Purpose::Input(_) | Purpose::Reject(_) | Purpose::Comment(..) => {}
     }
 }
 
@@ -246,6 +246,9 @@ pub fn cursor(model: &Model, pane: Pane) -> usize {
         Pane::Source => model.source.window.cursor,
         Pane::Output => model.output.window.cursor,
         Pane::State => model.state.window.cursor,
+        Pane::Patch => model.patches.window.cursor,
+        Pane::History => model.history.window.cursor,
+        Pane::Context => model.context.window.cursor,
     }
 }
 
@@ -287,6 +290,19 @@ fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> b
                 false
             }
         },
+        Purpose::Reject(patch) => {
+            let comment = Some(prompt.field.text().trim().to_owned()).filter(|text| !text.is_empty());
+            effects.push(Effect::Ask(Command::Reject { patch: *patch, comment }));
+            true
+        }
+        Purpose::Comment(patch, place) => {
+            let text = prompt.field.text().trim();
+            if !text.is_empty() {
+                let text = if place.is_empty() { text.to_owned() } else { format!("{place}: {text}") };
+                effects.push(Effect::Ask(Command::Comment { patch: *patch, text }));
+            }
+            true
+        }
         Purpose::Input(_) => {
             model.input_wanted = None;
             effects.push(Effect::Ask(Command::Answer { line: Some(prompt.field.text().to_owned()) }));

@@ -6,7 +6,7 @@ use super::key::{Chord, Key};
 use super::keymap::Found;
 use super::message::{Effect, Message, Mouse, MouseKind};
 use super::model::{Drag, Model, Pane, SPIN};
-use super::{events, panes, typing};
+use super::{events, panes, reviewing, typing};
 use crate::workbench::{Command, Level};
 
 /// Takes what happened into the state and says what is to be done outside.
@@ -53,6 +53,8 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
                 effects.push(Effect::Ask(Command::Rescan));
             }
         }
+        Message::TextEdited(Some(text)) => reviewing::edited(model, &text, &mut effects),
+        Message::TextEdited(None) => {}
         Message::Told(level, text) => model.notices.add(level, text, model.now),
     }
     model.dirty = true;

@@ -6,6 +6,8 @@ use super::pen::Pen;
 use super::text;
 use crate::step::Status;
 use crate::ui::app::action::{Scope, TABLE};
+use crate::ui::app::key::Sequence;
+use crate::ui::app::keymap::Found;
 use crate::ui::app::overlay::Prompt;
 use crate::ui::app::run::{RunIndex, duration};
 use crate::ui::app::{Action, Area, Model, Overlay, Screen, Target};
@@ -221,10 +223,16 @@ pub fn hints(pen: &mut Pen<'_>, model: &Model, row: Area) {
     let mut hinted: Vec<_> = TABLE
         .iter()
         .filter(|entry| entry.scope == Scope::Anywhere || entry.scope == Scope::In(model.focus))
+        // A key that the panel has for itself is not hinted for what it means elsewhere.
+        .filter(|entry| {
+            let typed = model.keys.key(entry.action).and_then(|keys| keys.parse::<Sequence>().ok());
+            typed.is_some_and(|typed| model.keys.find(model.focus, &typed.0) == Found::Action(entry.action))
+        })
         .filter(|entry| entry.action.possible(model).is_ok())
         .filter_map(|entry| Some((entry.hint?, entry.action, model.keys.key(entry.action)?)))
         .collect();
-    hinted.sort_by_key(|((_, rank), ..)| *rank);
+    let own = |action: &Action| action.entry().is_some_and(|entry| entry.scope != Scope::Anywhere);
+    hinted.sort_by_key(|((_, rank), action, _)| (*action != Action::Stop && !own(action), *rank));
     let width = |word: &str, key: &str| word.len() + text::width(key) + 3;
     let mut room = usize::from(row.width).saturating_sub(1);
     // From the most important on, what still fits; help first of all.

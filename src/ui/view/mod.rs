@@ -3,7 +3,7 @@
 //! # Architecture
 //!
 //! - [`view`] draws the whole model and tells what it drew where; it changes nothing. One file a panel:
-//!   `steps.rs`, `source.rs`, `output.rs`, `state.rs`; `bars.rs` is the lines at the top and the foot, `panel.rs`
+//!   `steps.rs`, `source.rs`, `output.rs`, `state.rs`, `patch.rs`, `history.rs`, `context.rs`; `bars.rs` is the lines at the top and the foot, `panel.rs`
 //!   the frames with their tabs, `overlay.rs` what lies over the panels.
 //! - `pen.rs`: what they draw with.
 //! - [`ansi`]: what programs print for a terminal, as text with colours.
@@ -12,10 +12,13 @@
 
 pub mod ansi;
 mod bars;
+mod context;
 pub mod highlight;
+mod history;
 mod output;
 mod overlay;
 mod panel;
+mod patch;
 mod pen;
 #[cfg(test)]
 mod screens;
@@ -60,6 +63,9 @@ pub fn draw(model: &Model, theme: &Theme, buffer: &mut Buffer) -> HitMap {
             Pane::Source => source::draw(&mut pen, model, inside),
             Pane::Output => output::draw(&mut pen, model, inside),
             Pane::State => state::draw(&mut pen, model, inside),
+            Pane::Patch => patch::draw(&mut pen, model, inside),
+            Pane::History => history::draw(&mut pen, model, inside),
+            Pane::Context => context::draw(&mut pen, model, inside),
         }
     }
     panel::borders(&mut pen, &screen);

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
-use super::text;
+use super::{patch, text};
 use crate::ui::app::screen::Panel;
 use crate::ui::app::{Area, Class, Model, Pane, Screen, Target};
 use crate::ui::theme::Role;
@@ -100,6 +100,9 @@ fn about(model: &Model, pane: Pane) -> String {
             },
             None => String::new(),
         },
+        Pane::Patch => patch::about(model),
+        Pane::History if model.history.whole => "of the run".to_owned(),
+        Pane::History | Pane::Context => model.chosen().map(|step| format!("of {step}")).unwrap_or_default(),
     }
 }
 
@@ -120,6 +123,12 @@ fn place(model: &Model, pane: Pane) -> String {
         Pane::Source => of(&model.source.window, model.source.lines.len()),
         Pane::Output => of(&model.output.window, model.output.shown().map_or(0, |document| document.len())),
         Pane::State => of(&model.state.window, model.state.rows.len()),
+        Pane::Patch => {
+            let hunk = model.patches.progress().map(|(at, all)| format!("hunk {at}/{all}  ")).unwrap_or_default();
+            format!("{hunk}{}", of(&model.patches.window, model.patches.rows.len()))
+        }
+        Pane::History => of(&model.history.window, model.history.rows.len()),
+        Pane::Context => of(&model.context.window, model.context.rows.len()),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::step::{Chunk, Kind, Reason, Status, Stream};
+use crate::step::{Chunk, Kind, PatchId, Reason, Status, Stream};
 use crate::ui::app::key::Chord;
 use crate::ui::app::{Message, Mouse, MouseKind};
 use crate::ui::stage::{Stage, churn, edge, id, step, text};
 use crate::ui::theme::{Glyphs, Theme};
-use crate::workbench::{Event, PlanAction, PlanRow, Snapshot, Ticket};
+use crate::workbench::{Event, PlanAction, PlanRow, Snapshot, Ticket, TrialStep, TrialView, ValueChange};
 
 /// The screen after some keys, at each of the sizes.
 fn screens(name: &str, keys: &str, sizes: &[(u16, u16)]) {
@@ -54,6 +54,56 @@ fn state_compared() {
     variables.remove(2);
     stage.event(Event::State { at: id("04_clean_events"), variables: variables.into() });
     insta::assert_snapshot!("state-compared-120x40", stage.screen());
+}
+
+#[test]
+fn patch() {
+    screens("patch", "5 n y r j j space", &ALL);
+    screens("patch-split", "5 |", &[(120, 40), (200, 60)]);
+    screens("patch-result", "5 | |", &[(120, 40)]);
+}
+
+#[test]
+fn history_and_context() {
+    screens("history", "6 j j space", &ALL);
+    screens("context", "7 j space", &ALL);
+}
+
+#[test]
+fn patch_tried() {
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("g g j j j 5 t");
+    let step = |name: &str, test, before, after, outputs: (&str, &str)| TrialStep {
+        id: id(name),
+        test,
+        before,
+        after,
+        output_before: outputs.0.to_owned(),
+        output_after: outputs.1.to_owned(),
+        values: vec![ValueChange {
+            name: "df_clean".to_owned(),
+            before: Some("8123 rows × 6 columns".to_owned()),
+            after: Some("7990 rows × 6 columns".to_owned()),
+        }],
+        effects: vec!["wrote /tmp/dbg.csv".to_owned()],
+    };
+    let trial = TrialView {
+        steps: vec![
+            step(
+                "04_clean_events",
+                false,
+                Status::Fresh,
+                Status::Fresh,
+                ("dropped 1,204 rows\n", "removed 1,337 rows\n"),
+            ),
+            step("12_plot_roc", true, Status::Blocked, Status::Failed, ("", "")),
+        ],
+        isolated: true,
+        duration_us: 2_000_000,
+        remarks: vec!["it writes outside the run".to_owned()],
+    };
+    stage.event(Event::Tried { patch: PatchId(17), trial: trial.into() });
+    insta::assert_snapshot!("patch-tried-120x40", stage.screen());
 }
 
 #[test]
@@ -188,7 +238,7 @@ proptest! {
         keys in prop::collection::vec(prop::sample::select(vec![
             "j", "k", "G", "g", "l", "h", "tab", "1", "2", "3", "4", "z", "+", "-", "?", ":", "/", "a", "x", "d", "y",
             "esc", "enter", "space", "}", "]", "[", "Z", "w", "P", "M", "ctrl-p", "&", "ctrl-d", "F", "i", "n", "世",
-            "o", "r", ">", "<", "pagedown", "end",
+            "o", "r", ">", "<", "pagedown", "end", "5", "6", "7", "v", "|", "t", "s", "A", "c",
         ]), 0..24),
     ) {
         let mut stage = Stage::new(width, height, if nasty { hostile() } else { churn() });
