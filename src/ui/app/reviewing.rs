@@ -31,16 +31,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let cursor = model.patches.window.cursor;
             model.patches.anchor = if model.patches.anchor.is_some() { None } else { Some(cursor) };
         }
-        Action::NextHunk => {
-            if !model.patches.next_hunk(true) {
-                next_patch(model, true, effects);
-            }
-        }
-        Action::PrevHunk => {
-            if !model.patches.next_hunk(false) {
-                next_patch(model, false, effects);
-            }
-        }
+        Action::NextHunk => next_hunk(model, true, effects),
+        Action::PrevHunk => next_hunk(model, false, effects),
         Action::NextPatch => next_patch(model, true, effects),
         Action::PrevPatch => next_patch(model, false, effects),
         Action::CycleView => {
@@ -190,6 +182,12 @@ fn place(model: &Model) -> String {
         Some(format!("{}:{}", file.path, line.new.or(line.old)?))
     };
     line().unwrap_or_default()
+}
+
+fn next_hunk(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
+    if !model.patches.next_hunk(forward) {
+        next_patch(model, forward, effects);
+    }
 }
 
 /// Shows the next patch, or the one before, of those that wait; of all where none does.
