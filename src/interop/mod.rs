@@ -14,12 +14,14 @@
 //! - [`workspace`]: the files that a recorded agent edited, as accepted patches.
 //! - [`Sink`], [`Imported`]: where steps, files, patches and warnings go; [`Imported`] keeps them in memory,
 //!   [`Directory`] lays them out as a run.
+//! - [`compare`]: a replay beside its recording.
 //! - [`ImportError`]: why nothing could be imported; what could be read in part is a [`Warning`] instead.
 //!
 //! Everything read here is hostile: names become slugs, texts are bounded, and no path leaves the run.
 
 mod archive;
 mod beside;
+pub mod compare;
 mod detect;
 mod error;
 mod formats;
@@ -29,6 +31,7 @@ pub mod json;
 mod moment;
 mod naming;
 mod notes;
+mod plain;
 mod recorder;
 mod recording;
 mod workspace;

@@ -1,40 +1,7 @@
 //! Python tracebacks as recordings have them: text, often coloured.
 
+use crate::interop::plain::uncoloured;
 use crate::step::StepError;
-
-/// `text` without escape sequences of terminals.
-pub fn uncoloured(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != '\u{1b}' {
-            out.push(c);
-            continue;
-        }
-        match chars.next() {
-            // A control sequence ends with a letter or the like.
-            Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
-            // An operating system command ends with BEL or ESC \.
-            Some(']') => {
-                while let Some(c) = chars.next() {
-                    if c == '\u{7}' {
-                        break;
-                    }
-                    if c == '\u{1b}' {
-                        chars.next_if_eq(&'\\');
-                        break;
-                    }
-                }
-            }
-            // Choosing a character set takes one more character.
-            Some('(' | ')') => {
-                chars.next();
-            }
-            _ => {}
-        }
-    }
-    out
-}
 
 /// The error that a traceback ends with, if `text` ends with one: its last line is `Type: message`.
 ///
@@ -114,12 +81,6 @@ pub fn cell_line(traceback: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escape_sequences_go_and_text_stays() {
-        assert_eq!(uncoloured("\u{1b}[0;31mred\u{1b}[0m \u{1b}]0;title\u{7}b\u{1b}]8;;x\u{1b}\\c\u{1b}(B"), "red bc");
-        assert_eq!(uncoloured("cut \u{1b}["), "cut ");
-    }
 
     #[test]
     fn an_error_is_read_from_the_end_of_a_traceback() {
