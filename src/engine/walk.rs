@@ -452,6 +452,10 @@ impl Engine {
         if execution.outcome == Outcome::Failed {
             let mut with = (*execution).clone();
             with.observation.undone = self.would_make(task, &with)?;
+            let cause = walk.cause(&with);
+            if let Some(error) = &mut with.error {
+                error.caused_by = cause;
+            }
             execution = Arc::new(with);
         }
         if keep {
@@ -815,6 +819,9 @@ impl<'a> Walk<'a> {
                 self.missing.remove(name);
             }
         }
+        if failed {
+            self.fail(execution);
+        }
         self.state.apply(seen);
         for path in seen.files_written.keys() {
             self.missing_files.remove(path);
@@ -840,14 +847,32 @@ impl<'a> Walk<'a> {
             .or(Some(at))
     }
 
-    /// Notes what a failed step should have made.
+    /// Notes what a failed step should have made and did not.
     fn fail(&mut self, execution: &Execution) {
+        let root = execution.error.as_ref().and_then(|error| error.caused_by.as_ref()).unwrap_or(&execution.step);
+        let stands = self.goal.on_error != OnError::Block;
         for name in &execution.observation.undone {
-            self.missing.insert(Arc::clone(name), execution.step.clone());
+            // What it did before it failed stands, unless failures are undone.
+            if !(stands && execution.observation.writes.contains_key(name)) {
+                self.missing.insert(Arc::clone(name), root.clone());
+            }
         }
-        for path in execution.observation.files_written.keys() {
-            self.missing_files.insert(path.clone(), execution.step.clone());
+        if !stands {
+            for path in execution.observation.files_written.keys() {
+                self.missing_files.insert(path.clone(), root.clone());
+            }
         }
+    }
+
+    /// The failed step of which this failure is only a consequence: it lacks a name that the other should have made.
+    fn cause(&self, execution: &Execution) -> Option<StepId> {
+        let error = execution.error.as_ref()?;
+        let named = error.attributes.get("name").and_then(|name| self.missing.get(name.as_str()));
+        let absent = || {
+            let mut reads = execution.observation.reads.iter().filter(|(_, digest)| digest.is_none());
+            reads.find_map(|(name, _)| self.missing.get(name))
+        };
+        named.or_else(|| (error.type_name == "NameError").then(absent).flatten()).cloned()
     }
 
     /// Notes what a blocked step should have made.
