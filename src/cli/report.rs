@@ -291,6 +291,7 @@ mod tests {
                     function: "<module>".into(),
                     text: "model.fit(x)".into(),
                     values: Default::default(),
+                    saw: None,
                 }],
                 ..StepError::default()
             }),

@@ -17,9 +17,10 @@ use super::task::{EngineError, Settings, StopHandle};
 use crate::step::Stream;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 12] = [
+const MODULES: [(&str, &str); 13] = [
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
+    ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
     ("hidden", include_str!("worker/hidden.py")),
     ("magics", include_str!("worker/magics.py")),

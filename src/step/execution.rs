@@ -173,6 +173,55 @@ pub struct StackLine {
     /// Short forms of the local or global names that the line uses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
+    /// What the line saw, where it is a step's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saw: Option<Box<Saw>>,
+}
+
+/// What a line that raised saw. All of it is hostile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Saw {
+    /// The expression that raised, where the interpreter says which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+    /// The names in the statement, and what they held.
+    pub names: BTreeMap<String, Seen>,
+    /// The expression whose key, index or attribute is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// What that held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver_seen: Option<Seen>,
+    /// The attributes that it has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub receiver_has: Vec<String>,
+}
+
+/// A value in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// Bare name of its class.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Its text, cut.
+    pub repr: String,
+    /// Its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub len: Option<u64>,
+    /// Its shape, for an array or a frame: `3×4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
+    /// Its keys or columns, as Python writes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
+    /// Where the name is: `local`, `parameter` or `global`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub origin: String,
+    /// Whether it stands in the expression that raised.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub within: bool,
 }
 
 /// What an execution used and changed.

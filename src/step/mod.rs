@@ -24,8 +24,8 @@ mod version;
 
 pub use digest::Digest;
 pub use execution::{
-    Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome, Output, StackLine,
-    StepError, Stream, Written,
+    Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome, Output, Saw, Seen,
+    StackLine, StepError, Stream, Written,
 };
 pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};

@@ -429,6 +429,7 @@ fn execution(model: &Model, step: &StepId) -> Option<Arc<Execution>> {
             function: "<module>".to_owned(),
             text: "fit(train['plan'])".to_owned(),
             values: Default::default(),
+            saw: None,
         }],
         ..StepError::default()
     });

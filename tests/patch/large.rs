@@ -1,6 +1,6 @@
 //! Large patches and hostile repetition take time in proportion to their size.
 //!
-//! In every run a megabyte; `REWEAVE_PATCH_MB=10 cargo test --release --test patch large -- --nocapture` prints
+//! In every run a tenth of a megabyte; `REWEAVE_PATCH_KB=10240 cargo test --release --test patch large -- --nocapture` prints
 //! what ten take.
 
 use std::time::Instant;
@@ -10,7 +10,7 @@ use reweave::patch::{MemoryTree, Verdict, place};
 use crate::random::times;
 
 fn size() -> usize {
-    times("REWEAVE_PATCH_MB", 1) << 20
+    times("REWEAVE_PATCH_KB", 100) << 10
 }
 
 fn timed(name: &str, patch: &str, base: &str) -> Verdict {

@@ -7,6 +7,8 @@ import traceback
 import types
 from typing import Any
 
+from . import evidence
+
 _LIMIT = 20_000
 
 
@@ -34,8 +36,9 @@ def describe(error: BaseException, steps: dict[str, str], depth: int = 0) -> dic
         "stack": [],
     }
     frames = _frames(error.__traceback__)
-    for frame in frames:
-        found["stack"].append(_stack_line(frame, steps))
+    facts = _facts(error, steps, len(frames))
+    for frame, saw in zip(frames, facts):
+        found["stack"].append({**_stack_line(frame, steps), **saw})
     inner = next((f for f in reversed(frames) if f.filename in steps), None)
     if inner is not None:
         found["step"] = steps[inner.filename]
@@ -72,6 +75,20 @@ def _frames(start: types.TracebackType | None) -> list[Any]:
         return []
     frames = [f for f in frames if not f.filename.startswith("<reweave")]
     return list(frames) if len(frames) <= 60 else [*frames[:30], *frames[-30:]]
+
+
+def _facts(error: BaseException, steps: dict[str, str], count: int) -> list[dict[str, Any]]:
+    """For each frame that is told what it saw."""
+    start, chain = error.__traceback__, []
+    while start is not None:
+        chain.append(start)
+        start = start.tb_next
+    saw = evidence.frames(error.__traceback__, error, steps)
+    kept = [fact for tb, fact in zip(chain, saw) if not tb.tb_frame.f_code.co_filename.startswith("<reweave")]
+    if len(kept) > count:
+        kept = [*kept[:30], *kept[-30:]]
+    told = [{"saw": fact} if fact else {} for fact in kept]
+    return told if len(told) == count else [{}] * count
 
 
 def _stack_line(frame: Any, steps: dict[str, str]) -> dict[str, Any]:
@@ -114,6 +131,8 @@ def _attributes(error: BaseException) -> dict[str, str]:
                 pass
         elif isinstance(value, (str, int, float, bytes)):
             found[name] = text_of(value, 500)
+    if isinstance(error, ImportError) and getattr(error, "name", None):
+        found["module_has"] = " ".join(evidence.module_names(error.name))
     if isinstance(error, KeyError) and len(error.args) == 1:
         try:
             found["key"] = repr(error.args[0])[:500]
