@@ -329,3 +329,124 @@ fn files_that_come_and_go_during_the_look_lose_nothing_else() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
+
+mod promises {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Something that happens to a run's directory.
+    #[derive(Debug, Clone)]
+    enum Deed {
+        Write(String, String),
+        Remove(String),
+        Move(String, String),
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        prop::sample::select(vec![
+            "a.py",
+            "a.sh",
+            "b.py",
+            "lib.py",
+            "f",
+            "f/a.py",
+            "f/b.sh",
+            "f/return.md",
+            "f/g",
+            "f/g/c.py",
+            "f/g/x.csv",
+            "env/pyvenv.cfg",
+            "env/x.py",
+            "patches/p.py",
+            ".h.py",
+            "data.csv",
+            "test_a.py",
+        ])
+        .prop_map(str::to_owned)
+    }
+
+    fn deed() -> impl Strategy<Value = Deed> {
+        let text = prop::sample::select(vec![
+            "",
+            "x = 1",
+            "y = 2",
+            "# /// step\n# kind = \"module\"\n# ///\n",
+            "# /// step\n",
+        ]);
+        prop_oneof![
+            3 => (path(), text).prop_map(|(path, text)| Deed::Write(path, text.to_owned())),
+            1 => path().prop_map(Deed::Remove),
+            1 => (path(), path()).prop_map(|(from, to)| Deed::Move(from, to)),
+        ]
+    }
+
+    /// Does it if it can be done, and names the paths that an event would name.
+    fn perform(dir: &Path, deed: &Deed) -> Vec<String> {
+        match deed {
+            Deed::Write(path, text) => {
+                let full = dir.join(path);
+                let made = fs::create_dir_all(full.parent().unwrap()).and_then(|()| fs::write(full, text));
+                made.map(|()| vec![path.clone()]).unwrap_or_default()
+            }
+            Deed::Remove(path) => {
+                let full = dir.join(path);
+                let gone = if full.is_dir() { fs::remove_dir_all(full) } else { fs::remove_file(full) };
+                gone.map(|()| vec![path.clone()]).unwrap_or_default()
+            }
+            Deed::Move(from, to) => {
+                let done = fs::rename(dir.join(from), dir.join(to));
+                done.map(|()| vec![from.clone(), to.clone()]).unwrap_or_default()
+            }
+        }
+    }
+
+    type Told = (Vec<(String, Kind, String)>, Vec<String>, Vec<String>, String, usize);
+
+    fn told(scan: &Scan) -> Told {
+        let file =
+            |file: &std::sync::Arc<reweave::run::StepFile>| (file.id.to_string(), file.kind, file.source.to_string());
+        (
+            scan.steps.iter().map(file).collect(),
+            scan.modules.iter().map(|module| module.id.to_string()).collect(),
+            scan.frames.iter().map(|frame| format!("{}: {:?}", frame.id, frame.returned)).collect(),
+            problems(scan),
+            scan.others,
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn looking_at_what_changed_finds_what_looking_at_everything_finds(
+            deeds in prop::collection::vec(deed(), 1..12), every in 1_usize..4,
+        ) {
+            let (dir, run) = run(&[("a.py", "x = 1"), ("f/a.py", "y = 1"), ("f/g/c.py", "z = 1")]);
+            let mut tree = Tree::read(&run);
+            let mut paths = Vec::new();
+            let mut before = tree.scan();
+            for (nth, deed) in deeds.iter().enumerate() {
+                paths.extend(perform(dir.path(), deed).into_iter().map(Into::into));
+                if nth % every == 0 {
+                    tree.refresh_paths(&std::mem::take(&mut paths));
+                    let after = tree.scan();
+                    prop_assert_eq!(told(&after), told(&run.scan()));
+                    // What is told to have changed leads from the one to the other.
+                    let change = reweave::run::Change::between(&before, std::sync::Arc::new(after.clone()));
+                    let mut ids: std::collections::BTreeSet<_> =
+                        before.steps.iter().chain(&before.modules).map(|file| file.id.clone()).collect();
+                    for id in change.removed.iter().chain(change.renamed.iter().map(|(from, _)| from)) {
+                        prop_assert!(ids.remove(id));
+                    }
+                    for id in change.added.iter().chain(change.renamed.iter().map(|(_, to)| to)) {
+                        prop_assert!(ids.insert(id.clone()));
+                    }
+                    let now = after.steps.iter().chain(&after.modules).map(|file| file.id.clone()).collect();
+                    prop_assert_eq!(ids, now);
+                    before = after;
+                }
+            }
+        }
+    }
+}

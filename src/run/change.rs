@@ -1,5 +1,6 @@
 //! What differs between two looks at a run's directory.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,24 +60,17 @@ impl Change {
 
     /// What differs from `before` to `after`.
     pub fn between(before: &Scan, after: Arc<Scan>) -> Self {
-        let (old, new) = (by_id(before), by_id(&after));
-        let mut added: Vec<&Arc<StepFile>> = Vec::new();
-        let mut changed = Vec::new();
-        for (id, now) in &new {
-            match old.get(id) {
-                None => added.push(now),
-                Some(then) if Arc::ptr_eq(then, now) => {}
-                Some(then) => {
-                    if (then.digest, then.kind, &then.path, &then.fault)
-                        != (now.digest, now.kind, &now.path, &now.fault)
-                    {
-                        changed.push((*id).clone());
-                    }
+        let (mut added, mut removed, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        walk(&files(before), &files(&after), |pair| match pair {
+            (None, Some(now)) => added.push(now),
+            (Some(then), None) => removed.push(then),
+            (Some(then), Some(now)) => {
+                if (then.digest, then.kind, &then.path, &then.fault) != (now.digest, now.kind, &now.path, &now.fault) {
+                    changed.push(now.id.clone());
                 }
             }
-        }
-        let mut removed: Vec<&Arc<StepFile>> =
-            old.iter().filter(|(id, _)| !new.contains_key(*id)).map(|(_, file)| *file).collect();
+            (None, None) => {}
+        });
         let renamed = renames(&mut removed, &mut added);
         let ids = |files: Vec<&Arc<StepFile>>| files.into_iter().map(|file| file.id.clone()).collect();
         Self {
@@ -92,8 +86,42 @@ impl Change {
     }
 }
 
-fn by_id(scan: &Scan) -> BTreeMap<&StepId, &Arc<StepFile>> {
-    scan.steps.iter().chain(&scan.modules).map(|file| (&file.id, file)).collect()
+/// All files of a scan, in the order of the run.
+fn files(scan: &Scan) -> Vec<&Arc<StepFile>> {
+    let mut files: Vec<&Arc<StepFile>> = scan.steps.iter().chain(&scan.modules).collect();
+    if !scan.modules.is_empty() {
+        // Two sorted runs, which this sort finds and merges.
+        files.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    files
+}
+
+/// Goes through two sorted lists side by side and gives what is in one or in both and not the very same.
+fn walk<'f>(
+    before: &[&'f Arc<StepFile>],
+    after: &[&'f Arc<StepFile>],
+    mut give: impl FnMut((Option<&'f Arc<StepFile>>, Option<&'f Arc<StepFile>>)),
+) {
+    let (mut old, mut new) = (before.iter().copied().peekable(), after.iter().copied().peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            // The usual case, and it costs no comparison of names.
+            (Some(then), Some(now)) if Arc::ptr_eq(then, now) => {
+                old.next();
+                new.next();
+                continue;
+            }
+            (Some(then), Some(now)) => then.id.cmp(&now.id),
+        };
+        give(match order {
+            Ordering::Less => (old.next(), None),
+            Ordering::Equal => (old.next(), new.next()),
+            Ordering::Greater => (None, new.next()),
+        });
+    }
 }
 
 /// Pairs what went with what came of the same bytes, in the order of the run, and takes both out of the lists. Empty

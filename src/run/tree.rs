@@ -6,28 +6,24 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-use super::dir::{ReadFault, RunDir, fault, read_within, resolve};
+use super::dir::RunDir;
 use super::exclude::{Exclude, is_fixed};
-use super::header::parse_header;
 use super::problem::{Problem, ProblemKind, plain};
-use super::source::{Encoding, decode_python, decode_shell};
+use super::read::{ReadFault, fault, read_within, resolve};
+use super::read_step::{is_step_name, read_step};
+use super::stamp::{OtherFiles, Stamp};
 use super::step_file::{Frame, Scan, StepFile};
-use crate::step::{Digest, Kind, StepId};
+use crate::step::{Kind, StepId};
 
-/// The largest text that is read as a step, in bytes. The longest source in CPython's library is a fortieth of it; what
-/// is larger is data.
-pub const STEP_LIMIT: u64 = 16 << 20;
 /// The most that is read of a `return.md`, in bytes.
 const RETURN_LIMIT: u64 = 1 << 20;
 /// The most entries that are looked at: opening `/` by mistake ends after seconds.
 const ENTRY_LIMIT: usize = 500_000;
+/// So few files are read faster than threads are started.
+const FEW: usize = 64;
 /// The most frames within frames.
 const DEPTH_LIMIT: usize = 64;
-/// A file changed less than this before it was read may change again without another time stamp.
-const RACY: Duration = Duration::from_secs(2);
-
 /// What is known of a run's directory.
 #[derive(Debug)]
 pub struct Tree {
@@ -36,6 +32,8 @@ pub struct Tree {
     /// Every directory that is looked into, by path in the run.
     dirs: BTreeMap<PathBuf, Directory>,
     files: BTreeMap<PathBuf, Found>,
+    /// The same steps and modules in the order of the run; more than one where files share an id, by path.
+    steps: BTreeMap<StepId, Vec<Arc<StepFile>>>,
     /// Files that are nothing to the run, with what shows that they changed.
     others: BTreeMap<PathBuf, Stamp>,
     problems: BTreeMap<PathBuf, ProblemKind>,
@@ -43,6 +41,8 @@ pub struct Tree {
     links: BTreeSet<PathBuf>,
     /// How many entries the look that is going on may still see.
     budget: usize,
+    /// Files that this look found and did not read yet.
+    unread: Vec<(PathBuf, Wanted)>,
     /// Counts the looks; what a look did not see is gone.
     look: u64,
 }
@@ -56,7 +56,7 @@ struct Directory {
 
 #[derive(Debug)]
 struct Found {
-    what: Arc<What>,
+    what: What,
     stamp: Stamp,
     seen: u64,
 }
@@ -67,38 +67,25 @@ enum What {
     Return(Arc<str>),
 }
 
-/// What tells that a file is what it was, without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Stamp {
-    size: u64,
-    modified: Option<SystemTime>,
-    #[cfg(unix)]
-    inode: (u64, u64),
-    #[cfg(unix)]
-    changed: (i64, i64),
-    /// Set when the file changed so shortly before it was read that its times prove nothing.
-    racy: bool,
+/// What a file is to be read as.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Step,
+    Return,
 }
 
-impl Stamp {
-    fn of(found: &Metadata) -> Self {
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt;
-        let modified = found.modified().ok();
-        let age = modified.map(|at| at.elapsed());
-        Self {
-            size: found.len(),
-            modified,
-            #[cfg(unix)]
-            inode: (found.dev(), found.ino()),
-            #[cfg(unix)]
-            changed: (found.ctime(), found.ctime_nsec()),
-            racy: !matches!(age, Some(Ok(age)) if age > RACY),
+impl Wanted {
+    fn read(self, root: &Path, path: &Path) -> Result<(What, Stamp), ReadFault> {
+        match self {
+            Self::Step => read_step(root, path).map(|(file, stamp)| (What::Step(Arc::new(file)), stamp)),
+            Self::Return => match read_within(root, path, RETURN_LIMIT) {
+                Ok((bytes, at)) => Ok((What::Return(String::from_utf8_lossy(&bytes).into()), Stamp::of(&at))),
+                Err(ReadFault::TooLarge(at)) => {
+                    Err(ReadFault::Problem(ProblemKind::TooLarge { bytes: at.len(), limit: RETURN_LIMIT }))
+                }
+                Err(other) => Err(other),
+            },
         }
-    }
-
-    fn shows_the_same(&self, now: &Self) -> bool {
-        !self.racy && Self { racy: false, ..*self } == Self { racy: false, ..*now }
     }
 }
 
@@ -110,10 +97,12 @@ impl Tree {
             exclude: run.exclude().clone(),
             dirs: BTreeMap::new(),
             files: BTreeMap::new(),
+            steps: BTreeMap::new(),
             others: BTreeMap::new(),
             problems: BTreeMap::new(),
             links: BTreeSet::new(),
             budget: 0,
+            unread: Vec::new(),
             look: 0,
         };
         tree.refresh_all();
@@ -174,6 +163,10 @@ impl Tree {
         for path in paths {
             // Something made within a directory that is not known yet: the whole directory is new.
             let mut at = path.as_path();
+            if let (Some(parent), true) = (at.parent(), at.ends_with("pyvenv.cfg")) {
+                // It decides on the whole directory that it is in.
+                at = parent;
+            }
             while let Some(parent) = at.parent()
                 && !self.dirs.contains_key(parent)
                 && !parent.as_os_str().is_empty()
@@ -181,6 +174,7 @@ impl Tree {
                 at = parent;
             }
             self.visit(at, distrust);
+            self.read_wanted();
             self.forget_unseen(at);
         }
     }
@@ -197,7 +191,7 @@ impl Tree {
             .map(|(key, _)| key.clone())
             .collect();
         for key in gone {
-            self.files.remove(&key);
+            self.forget_file(&key);
         }
         let gone: Vec<PathBuf> = self
             .dirs
@@ -311,15 +305,9 @@ impl Tree {
             }
             self.list(path, real, distrust);
         } else if name == "return.md" && depth > 0 {
-            self.file(path, found, distrust, |root, path| match read_within(root, path, RETURN_LIMIT) {
-                Ok((bytes, at)) => Ok((What::Return(String::from_utf8_lossy(&bytes).into()), Stamp::of(&at))),
-                Err(ReadFault::TooLarge(at)) => {
-                    Err(ReadFault::Problem(ProblemKind::TooLarge { bytes: at.len(), limit: RETURN_LIMIT }))
-                }
-                Err(other) => Err(other),
-            });
+            self.want(path, found, distrust, Wanted::Return);
         } else if is_step_name(&name) && !name.starts_with('.') {
-            self.file(path, found, distrust, read_step);
+            self.want(path, found, distrust, Wanted::Step);
         } else if !name.starts_with('.') && name != super::CONFIG_FILE {
             self.others.insert(path.to_owned(), Stamp::of(found));
         }
@@ -359,80 +347,111 @@ impl Tree {
         }
     }
 
-    fn file(
-        &mut self,
-        path: &Path,
-        found: &Metadata,
-        distrust: bool,
-        read: impl FnOnce(&Path, &Path) -> Result<(What, Stamp), ReadFault>,
-    ) {
+    /// Notes a file to be read, unless it is known and its size and times are as they were.
+    fn want(&mut self, path: &Path, found: &Metadata, distrust: bool, wanted: Wanted) {
         let look = self.look;
-        let now = Stamp::of(found);
         if let Some(known) = self.files.get_mut(path)
             && !distrust
-            && known.stamp.shows_the_same(&now)
+            && known.stamp.shows_the_same(&Stamp::of(found))
         {
             known.seen = look;
             return;
         }
-        match read(&self.root, path) {
-            Ok((what, stamp)) => {
-                let what = match self.files.remove(path) {
-                    // Whoever holds the old one sees by the pointer that nothing changed.
-                    Some(known) if *known.what == what => known.what,
-                    _ => Arc::new(what),
-                };
-                self.files.insert(path.to_owned(), Found { what, stamp, seen: look });
+        self.unread.push((path.to_owned(), wanted));
+    }
+
+    /// Reads what was noted, on several threads where it is much.
+    fn read_wanted(&mut self) {
+        let unread = std::mem::take(&mut self.unread);
+        let root = &self.root;
+        let read = |part: &[(PathBuf, Wanted)]| -> Vec<_> {
+            part.iter().map(|(path, wanted)| wanted.read(root, path)).collect()
+        };
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+        let found: Vec<Result<(What, Stamp), ReadFault>> = if unread.len() < FEW || threads == 1 {
+            read(&unread)
+        } else {
+            std::thread::scope(|scope| {
+                let parts = unread.chunks(unread.len().div_ceil(threads));
+                let started: Vec<_> = parts.map(|part| (part, scope.spawn(|| read(part)))).collect();
+                // A part whose thread could not do it is read here.
+                started.into_iter().flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| read(part))).collect()
+            })
+        };
+        for ((path, _), found) in unread.iter().zip(found) {
+            match found {
+                Ok((what, stamp)) => self.keep(path, what, stamp),
+                Err(ReadFault::Gone | ReadFault::Directory | ReadFault::TooLarge(_)) => {}
+                Err(ReadFault::Problem(kind)) => self.wrong(path, kind),
             }
-            Err(ReadFault::Gone | ReadFault::Directory | ReadFault::TooLarge(_)) => {}
-            Err(ReadFault::Problem(kind)) => self.wrong(path, kind),
+        }
+    }
+
+    fn keep(&mut self, path: &Path, what: What, stamp: Stamp) {
+        let look = self.look;
+        if let Some(known) = self.files.get_mut(path)
+            && known.what == what
+        {
+            // Whoever holds it sees by the pointer that nothing changed.
+            (known.stamp, known.seen) = (stamp, look);
+            return;
+        }
+        self.forget_file(path);
+        if let What::Step(file) = &what {
+            let same_id = self.steps.entry(file.id.clone()).or_default();
+            let at = same_id.partition_point(|other| other.path < file.path);
+            same_id.insert(at, Arc::clone(file));
+        }
+        self.files.insert(path.to_owned(), Found { what, stamp, seen: look });
+    }
+
+    fn forget_file(&mut self, path: &Path) {
+        let Some(Found { what: What::Step(file), .. }) = self.files.remove(path) else { return };
+        if let Some(same_id) = self.steps.get_mut(&file.id) {
+            same_id.retain(|other| other.path != path);
+            if same_id.is_empty() {
+                self.steps.remove(&file.id);
+            }
         }
     }
 
     /// Everything that is known now.
     pub fn scan(&self) -> Scan {
         let mut scan = Scan::default();
-        let mut problems: Vec<Problem> =
-            self.problems.iter().map(|(path, kind)| Problem { path: path.clone(), kind: kind.clone() }).collect();
-        let mut by_id: BTreeMap<&StepId, &Arc<StepFile>> = BTreeMap::new();
+        let problem = |path: &Path, kind: &ProblemKind| Problem { path: path.to_owned(), kind: kind.clone() };
+        scan.problems = self.problems.iter().map(|(path, kind)| problem(path, kind)).collect();
         let mut frames: BTreeMap<StepId, Option<Arc<str>>> = BTreeMap::new();
-        for (path, found) in &self.files {
-            match &*found.what {
-                What::Return(text) => {
-                    if let Some(frame) = path.parent().and_then(Path::to_str).and_then(|frame| frame.parse().ok()) {
-                        frames.insert(frame, Some(Arc::clone(text)));
-                    }
-                }
-                What::Step(file) => {
-                    // Paths come sorted, so `a.py` is seen before `a.sh`.
-                    if let Some(kept) = by_id.get(&file.id) {
-                        let kind = ProblemKind::SameId { kept: kept.path.clone() };
-                        problems.push(Problem { path: path.clone(), kind });
-                    } else {
-                        by_id.insert(&file.id, file);
-                    }
-                }
+        let mut last_frame = None;
+        // Paths sort `a.py` before `a.sh`.
+        for (file, others) in self.steps.values().filter_map(|same_id| same_id.split_first()) {
+            for other in others {
+                scan.problems.push(problem(&other.path, &ProblemKind::SameId { kept: file.path.clone() }));
             }
-        }
-        for file in by_id.into_values() {
-            problems.extend(file.fault.iter().map(|kind| Problem { path: file.path.clone(), kind: kind.clone() }));
-            problems.extend(
-                file.header_problems
-                    .iter()
-                    .map(|problem| Problem { path: file.path.clone(), kind: ProblemKind::Header(problem.clone()) }),
-            );
+            scan.problems.extend(file.fault.iter().map(|kind| problem(&file.path, kind)));
+            let headers = file.header_problems.iter();
+            scan.problems.extend(headers.map(|wrong| problem(&file.path, &ProblemKind::Header(wrong.clone()))));
+            // Steps of a frame stand together, so most need no look at theirs.
             let mut frame = file.id.frame();
-            while let Some(id) = frame {
+            while frame != last_frame
+                && let Some(id) = frame
+            {
                 if let Ok(id) = id.parse::<StepId>() {
                     frames.entry(id).or_insert(None);
                 }
                 frame = id.rsplit_once('/').map(|(above, _)| above);
             }
+            last_frame = file.id.frame();
             if file.kind == Kind::Module { &mut scan.modules } else { &mut scan.steps }.push(Arc::clone(file));
         }
+        for (path, found) in &self.files {
+            if let What::Return(text) = &found.what
+                && let Some(frame) = path.parent().and_then(Path::to_str).and_then(|frame| frame.parse().ok())
+            {
+                frames.insert(frame, Some(Arc::clone(text)));
+            }
+        }
         scan.frames = frames.into_iter().map(|(id, returned)| Frame { id: id.as_str().into(), returned }).collect();
-        problems.sort_by(|a, b| a.path.cmp(&b.path));
-        scan.problems = problems;
+        scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
         scan.others = self.others.len();
         scan.example = self.others.keys().next().cloned();
         scan
@@ -449,109 +468,4 @@ impl Tree {
         };
         OtherFiles(paths.iter().flat_map(below).map(|(path, stamp)| (path.clone(), *stamp)).collect())
     }
-}
-
-/// Files that are no steps, as they stood.
-#[derive(Debug)]
-pub(super) struct OtherFiles(BTreeMap<PathBuf, Stamp>);
-
-impl OtherFiles {
-    /// The paths that came, went or changed from `self` to `later`, and those of `named` that are in either.
-    pub fn since(&self, later: &Self, named: &[PathBuf]) -> Vec<PathBuf> {
-        let same = |a: &Stamp, b: &Stamp| Stamp { racy: false, ..*a } == Stamp { racy: false, ..*b };
-        let named: BTreeSet<&PathBuf> = named.iter().collect();
-        let all: BTreeSet<&PathBuf> = self.0.keys().chain(later.0.keys()).collect();
-        let differs = |path: &&PathBuf| match (self.0.get(*path), later.0.get(*path)) {
-            (Some(then), Some(now)) => !same(then, now) || named.contains(path),
-            _ => true,
-        };
-        all.into_iter().filter(differs).cloned().collect()
-    }
-}
-
-/// The run's inbox and its configuration, as they stand.
-pub(super) fn own_files(root: &Path) -> OtherFiles {
-    let proposals = fs::read_dir(root.join(super::PATCHES)).into_iter().flatten().filter_map(Result::ok);
-    let mut found: BTreeMap<PathBuf, Stamp> = proposals
-        .filter_map(|entry| Some((Path::new(super::PATCHES).join(entry.file_name()), entry.metadata().ok()?)))
-        .map(|(path, at)| (path, Stamp::of(&at)))
-        .collect();
-    if let Ok(at) = fs::metadata(root.join(super::CONFIG_FILE)) {
-        found.insert(super::CONFIG_FILE.into(), Stamp::of(&at));
-    }
-    OtherFiles(found)
-}
-
-/// Whether a file of this name is a step.
-pub(super) fn is_step_name(name: &str) -> bool {
-    id_of(name).is_some()
-}
-
-/// A path in the run without the ending that makes it a step's, and whether that is `.sh`.
-fn id_of(path: &str) -> Option<(&str, bool)> {
-    let (bare, shell) = match path.strip_suffix(".py") {
-        Some(bare) => (bare, false),
-        None => (path.strip_suffix(".sh")?, true),
-    };
-    (!bare.is_empty() && !bare.ends_with('/')).then_some((bare, shell))
-}
-
-fn read_step(root: &Path, path: &Path) -> Result<(What, Stamp), ReadFault> {
-    let text = path.to_str().ok_or(ReadFault::Problem(ProblemKind::NameNotUtf8))?;
-    let (bare, shell) = id_of(text).ok_or(ReadFault::Gone)?;
-    let id: StepId =
-        bare.parse().map_err(|error: crate::step::InvalidStepId| ReadFault::Problem(ProblemKind::NoId(error.why)))?;
-    let by_name = match (shell, id.name().starts_with("test_")) {
-        (true, _) => Kind::Shell,
-        (false, true) => Kind::Test,
-        (false, false) => Kind::Step,
-    };
-    let mut file = StepFile {
-        id,
-        path: path.to_owned(),
-        kind: by_name,
-        header: Default::default(),
-        source: Arc::from(""),
-        digest: Digest::of(b""),
-        encoding: Encoding::UTF8,
-        fault: None,
-        header_problems: Vec::new(),
-    };
-    let unread = |found: &Metadata| Digest::of(format!("not read: {:?}", Stamp { racy: false, ..Stamp::of(found) }));
-    let stamp = match read_within(root, path, STEP_LIMIT) {
-        Ok((bytes, found)) => {
-            file.digest = Digest::of(&bytes);
-            match if shell { decode_shell(&bytes) } else { decode_python(&bytes) } {
-                Ok((source, encoding)) => {
-                    (file.source, file.encoding) = (source.into(), encoding);
-                }
-                Err(error) => {
-                    file.source = String::from_utf8_lossy(&bytes).into();
-                    file.fault = Some(ProblemKind::NotText(error));
-                }
-            }
-            Stamp::of(&found)
-        }
-        Err(ReadFault::TooLarge(found)) => {
-            file.fault = Some(ProblemKind::TooLarge { bytes: found.len(), limit: STEP_LIMIT });
-            file.digest = unread(&found);
-            Stamp::of(&found)
-        }
-        Err(ReadFault::Problem(kind @ ProblemKind::Unreadable(_))) => {
-            // It keeps its place in the run: a step that is left out would change what the others see.
-            let found = fs::metadata(root.join(path)).map_err(|error| fault(&error))?;
-            file.fault = Some(kind);
-            file.digest = unread(&found);
-            Stamp::of(&found)
-        }
-        Err(other) => return Err(other),
-    };
-    let parsed = parse_header(&file.source);
-    if parsed.says_kind && !shell {
-        file.kind = parsed.header.kind;
-    }
-    file.header = parsed.header;
-    file.header.kind = file.kind;
-    file.header_problems = parsed.problems;
-    Ok((What::Step(Arc::new(file)), stamp))
 }

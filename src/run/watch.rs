@@ -15,8 +15,9 @@ use super::change::{Change, WatchMode};
 use super::exclude::Exclude;
 use super::problem::plain;
 use super::quiet::{Quiet, Sign, Waits};
+use super::stamp::{OtherFiles, own_files};
 use super::step_file::Scan;
-use super::tree::{OtherFiles, Tree, own_files};
+use super::tree::Tree;
 
 /// How often a directory is looked at where the kernel does not tell of changes. A look at 10,000 steps takes some
 /// tens of milliseconds; a look is never given more than a twentieth of the time.

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::dir::{ReadFault, RunDir, read_within, resolve};
+use super::dir::RunDir;
 use super::faults::Faults;
 use super::problem::{ProblemKind, plain, show};
+use super::read::{ReadFault, read_within, resolve};
 use crate::step::Digest;
 
 /// What must be at a path for a change to go on.

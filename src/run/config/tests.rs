@@ -1,5 +1,7 @@
 //! Settings by example: each file in, what is in force and what is said out.
 
+use std::time::Duration;
+
 use super::*;
 
 fn files(user: &str, run: &str, approved: bool) -> Config {
