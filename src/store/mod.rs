@@ -10,6 +10,7 @@
 //! - [`Proposal`], [`Arrival`], [`Trial`]: patches as they come in and are tried.
 //! - [`Plan`], [`Done`], [`Deed`]: what reweave itself does to step files: intent, rename, commit; undo and redo.
 //! - [`SavedValue`], [`Key`]: values kept for tomorrow, marked with the user's key.
+//! - [`Hold`]: what held for a step when the run last came to it.
 //! - [`Retention`], [`Freed`], [`Sizes`]: housekeeping.
 //! - [`claim`], [`Ownership`], [`Incumbent`]: who owns a run, and where it listens.
 //! - [`query`]: questions over time.
@@ -23,11 +24,13 @@ mod error;
 mod event;
 mod execution;
 mod gc;
+mod hold;
 mod import;
 mod journal;
 mod kept_file;
 mod key;
 mod names;
+mod note;
 mod open;
 mod owner;
 mod patch;
@@ -49,6 +52,7 @@ pub use deed::{Change, DeedError, Done, Plan, Recovered};
 pub use error::StoreError;
 pub use execution::{Brief, Latest, Recorded};
 pub use gc::{Freed, Retention, Sizes};
+pub use hold::Hold;
 pub use journal::{Decision, Deed, DeedFile, DeedId, DeedKind, DeedState};
 pub use kept_file::KeptFile;
 pub use key::{Key, Mac};

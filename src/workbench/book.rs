@@ -3,7 +3,7 @@
 //! No thread and no channel: the desk calls, the book answers. It is the only part that touches the run's
 //! directory and the store.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,9 +16,10 @@ use super::open::run_failure;
 use super::rows;
 use super::{Edge, Failure, FileProblem, Level, StepRow};
 use crate::engine::{OnError, Task};
+use crate::graph::ExecutionStateGraph;
 use crate::run::{self, Gravity, Problem, RunDir, StepFile, Tree};
-use crate::step::{Author, Digest, Execution, Outcome, Provenance, Reason, Status, StepId, VersionNumber};
-use crate::store::{Receipt, Store, StoreError};
+use crate::step::{Author, Digest, Execution, ExecutionId, Outcome, Provenance, Reason, Status, StepId, VersionNumber};
+use crate::store::{Hold, Receipt, Store, StoreError};
 
 /// How many earlier executions of a step the engine is shown: an edit that is taken back finds its results
 /// again, as long as it is not further away than this.
@@ -37,9 +38,11 @@ pub(super) struct Book {
     verdicts: Vec<Verdict>,
     rows: Vec<Arc<StepRow>>,
     edges: Vec<Edge>,
+    graph: ExecutionStateGraph,
+    python: PathBuf,
     problems: Vec<FileProblem>,
     nothing: Option<Failure>,
-    receipts: Vec<(StepId, Receipt<crate::step::ExecutionId>)>,
+    receipts: Vec<(Arc<Execution>, Receipt<ExecutionId>)>,
 }
 
 /// A step as it stands on disk.
@@ -59,8 +62,32 @@ pub(super) struct Record {
     pub blocked: Option<(Reason, Digest)>,
     /// Why it is marked by hand.
     pub marked: Option<Reason>,
-    /// Its last executions, newest first, once they were asked for.
-    past: Option<Vec<Arc<Execution>>>,
+    /// Its last executions, newest first, with their numbers once the store has given them.
+    past: Vec<(Option<ExecutionId>, Arc<Execution>)>,
+    /// Whether `past` goes back as far as it should.
+    recalled: bool,
+    /// What the store says of `held` and `blocked`.
+    kept: Option<Hold>,
+}
+
+impl Record {
+    fn id_of(&self, execution: &Arc<Execution>) -> Option<ExecutionId> {
+        self.past.iter().find(|(_, other)| Arc::ptr_eq(other, execution)).and_then(|(id, _)| *id)
+    }
+
+    /// What the store is to say: nothing where the newest execution says it by itself.
+    fn hold(&self, text_of: impl Fn(VersionNumber) -> Option<Digest>) -> Option<Hold> {
+        if let Some((reason, source)) = &self.blocked {
+            let execution = self.held.as_ref().and_then(|(execution, _)| self.id_of(execution));
+            return Some(Hold { execution, source: *source, blocked: Some(reason.clone()) });
+        }
+        let (execution, source) = self.held.as_ref()?;
+        let newest = self.past.first().is_some_and(|(_, newest)| Arc::ptr_eq(newest, execution));
+        if newest && text_of(execution.version) == Some(*source) {
+            return None;
+        }
+        Some(Hold { execution: Some(self.id_of(execution)?), source: *source, blocked: None })
+    }
 }
 
 /// What a look at the directory found to be new.
@@ -75,8 +102,9 @@ pub(super) struct Changes {
 }
 
 impl Book {
-    /// Opens the record of a run of which `tree` was read a moment ago.
-    pub(super) fn open(dir: RunDir, tree: Tree, on_error: OnError) -> Result<Self, Failure> {
+    /// Opens the record of a run of which `tree` was read a moment ago. `python` is asked about texts that can't
+    /// be read otherwise.
+    pub(super) fn open(dir: RunDir, tree: Tree, on_error: OnError, python: PathBuf) -> Result<Self, Failure> {
         let store = Store::open(dir.path()).map_err(failure)?;
         let mut book = Self {
             files: FileLook::new(dir.path().to_owned()),
@@ -89,6 +117,8 @@ impl Book {
             verdicts: Vec::new(),
             rows: Vec::new(),
             edges: Vec::new(),
+            graph: ExecutionStateGraph::new(),
+            python,
             problems: Vec::new(),
             nothing: None,
             receipts: Vec::new(),
@@ -156,6 +186,12 @@ impl Book {
         self.nothing.as_ref()
     }
 
+    /// Takes other settings from now on.
+    pub(super) fn set(&mut self, on_error: OnError, exclude: run::Exclude) {
+        self.on_error = on_error;
+        self.tree.set_exclude(exclude);
+    }
+
     /// Looks at the directory again, at these paths or at everything, and records what is new.
     pub(super) fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
         match paths {
@@ -170,14 +206,12 @@ impl Book {
         let scan = self.tree.scan();
         self.problems = scan.problems.iter().map(told).collect();
         self.nothing = scan.require_steps(&self.dir).err().map(run_failure);
-        let old: HashMap<&StepId, &Entry> = self.steps.iter().map(|entry| (&entry.file.id, entry)).collect();
-        let same = |file: &Arc<StepFile>| {
-            old.get(&file.id).is_some_and(|entry| Arc::ptr_eq(&entry.file, file) || entry.file.digest == file.digest)
-        };
-        if !first && scan.steps.len() == self.steps.len() && scan.steps.iter().all(same) {
-            // A header's kind or a module may still have changed; both come with another digest of a file.
+        if !first && self.shows(&scan) {
             return Ok(Changes::default());
         }
+        let entries = self.steps.clone();
+        let old: HashMap<&StepId, &Entry> = entries.iter().map(|entry| (&entry.file.id, entry)).collect();
+        let same = |file: &Arc<StepFile>| old.get(&file.id).is_some_and(|entry| is_same(&entry.file, file));
         let texts: Vec<(StepId, Vec<u8>)> =
             scan.steps.iter().chain(&scan.modules).map(|file| (file.id.clone(), self.bytes_of(file))).collect();
         let provenance = provenance(&scan.steps, same);
@@ -193,18 +227,50 @@ impl Book {
         for id in &seen.removed {
             self.records.remove(id);
         }
-        let entry = |file: Arc<StepFile>| Entry {
+        let changed: Vec<&Arc<StepFile>> = scan.steps.iter().filter(|file| !same(file)).collect();
+        let present: HashSet<&StepId> = scan.steps.iter().map(|file| &file.id).collect();
+        let gone: Vec<StepId> = old.keys().filter(|id| !present.contains(*id)).map(|id| (*id).clone()).collect();
+        let affected = self.regraph(&changed, &gone);
+        let entry = |file: &Arc<StepFile>| Entry {
             version: seen.present.get(&file.id).copied().unwrap_or(VersionNumber(1)),
             code: match old.get(&file.id) {
-                Some(entry) if entry.file.digest == file.digest => Arc::clone(&entry.code),
-                _ => Arc::new(code::look_at(&file)),
+                Some(entry) if !affected.contains(&file.id) => Arc::clone(&entry.code),
+                _ => Arc::new(self.code(&file.id)),
             },
-            file,
+            file: Arc::clone(file),
         };
-        let changed = scan.steps.iter().filter(|file| !same(file)).map(|file| file.id.clone()).collect();
-        let steps: Vec<Entry> = scan.steps.iter().cloned().map(entry).collect();
+        let steps: Vec<Entry> = scan.steps.iter().map(entry).collect();
+        let changed = changed.into_iter().map(|file| file.id.clone()).collect();
         self.steps = steps;
         Ok(Changes { changed, removed: seen.removed, renamed: seen.renamed })
+    }
+
+    /// Whether the steps are those of a look at the directory.
+    fn shows(&self, scan: &run::Scan) -> bool {
+        scan.steps.len() == self.steps.len()
+            && self.steps.iter().zip(&scan.steps).all(|(entry, file)| is_same(&entry.file, file))
+    }
+
+    /// Puts changed texts into the graph and takes out what is gone. Gives the steps of which something else is
+    /// known now.
+    fn regraph(&mut self, changed: &[&Arc<StepFile>], gone: &[StepId]) -> BTreeSet<StepId> {
+        let mut affected = BTreeSet::new();
+        for step in gone {
+            affected.extend(self.graph.remove_step(step));
+        }
+        let files: Vec<&StepFile> = changed.iter().map(|file| &***file).collect();
+        for (file, names) in changed.iter().zip(code::look_at(&files, &self.python)) {
+            affected.extend(self.graph.add_step(file.id.clone(), names));
+            affected.insert(file.id.clone());
+        }
+        affected
+    }
+
+    fn code(&self, step: &StepId) -> Code {
+        match (self.graph.node(step), self.graph.resolved(step)) {
+            (Some(node), Some(resolved)) => Code::new(&node.names, resolved),
+            _ => Code::default(),
+        }
     }
 
     /// A step's bytes as they are on disk, as far as they were read.
@@ -216,12 +282,37 @@ impl Book {
         }
     }
 
-    /// Takes the last executions and marks from the store.
+    /// Takes the last executions, what held, and marks from the store.
     fn remember(&mut self) -> Result<(), Failure> {
         let latest = self.store.latest_executions().map_err(failure)?;
+        let mut holds = self.store.holds().map_err(failure)?;
         for (id, recorded) in latest {
             let text = self.text_digest(&id, recorded.execution.version).map_err(failure)?;
-            self.records.entry(id).or_default().held = Some((recorded.execution, text));
+            let record = self.records.entry(id).or_default();
+            record.past = vec![(Some(recorded.id), Arc::clone(&recorded.execution))];
+            record.held = Some((recorded.execution, text));
+        }
+        for (step, hold) in std::mem::take(&mut holds) {
+            let record = self.records.entry(step).or_default();
+            if let Some(reason) = &hold.blocked {
+                record.blocked = Some((reason.clone(), hold.source));
+            } else if let Some(id) = hold.execution {
+                let known = record.past.iter().find(|(known, _)| *known == Some(id));
+                let execution = match known {
+                    Some((_, execution)) => Arc::clone(execution),
+                    None => match self.store.execution(id) {
+                        Ok(recorded) => {
+                            record.past.push((Some(id), Arc::clone(&recorded.execution)));
+                            recorded.execution
+                        }
+                        // It was cleared away: the step is looked at anew.
+                        Err(StoreError::Missing { .. }) => continue,
+                        Err(error) => return Err(failure(error)),
+                    },
+                };
+                record.held = Some((execution, hold.source));
+            }
+            record.kept = Some(hold);
         }
         for latest in self.store.latest().map_err(failure)? {
             if let Some(reason) = latest.invalidated {
@@ -262,7 +353,7 @@ impl Book {
             })
             .collect();
         self.verdicts = marks::judge(&subjects, self.on_error, &self.files);
-        self.edges = rows::edges(&self.steps, &self.verdicts);
+        self.edges = rows::edges(&self.graph.edges(), &self.steps, &self.verdicts);
         let made = self.steps.iter().zip(&self.verdicts).map(|(entry, verdict)| {
             let record = self.records.get(&entry.file.id);
             rows::row(entry, verdict, record)
@@ -283,23 +374,20 @@ impl Book {
         for entry in &self.steps {
             let id = &entry.file.id;
             let record = self.records.entry(id.clone()).or_default();
-            let past = match &mut record.past {
-                Some(past) => past,
-                none => {
-                    let found = self.store.executions(id, REMEMBERED).map_err(failure)?;
-                    none.insert(found.into_iter().map(|recorded| recorded.execution).collect())
+            if !record.recalled {
+                for found in self.store.executions(id, REMEMBERED).map_err(failure)? {
+                    if !record.past.iter().any(|(known, _)| *known == Some(found.id)) {
+                        record.past.push((Some(found.id), found.execution));
+                    }
                 }
-            };
+                record.recalled = true;
+            }
             // What held last comes first, though others may have been executed since.
             let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
-            let first = record.held.iter().map(|(execution, _)| execution);
-            let mut held: Vec<Arc<Execution>> = first.filter(holds).cloned().collect();
-            held.extend(
-                past.iter()
-                    .filter(holds)
-                    .filter(|other| record.held.as_ref().is_none_or(|(first, _)| first != *other))
-                    .cloned(),
-            );
+            let first = record.held.as_ref().map(|(execution, _)| execution);
+            let others = record.past.iter().map(|(_, execution)| execution);
+            let others = others.filter(|other| first.is_none_or(|first| !Arc::ptr_eq(first, other)));
+            let held = first.into_iter().chain(others).filter(holds).cloned().collect();
             let forced = record.marked.clone().or_else(|| marked.contains(id).then_some(Reason::Invalidated));
             tasks.push(Task {
                 id: id.clone(),
@@ -322,12 +410,10 @@ impl Book {
     /// A step was executed, with the text of digest `text`. It is handed to the store; [`Book::settle`] waits.
     pub(super) fn executed(&mut self, execution: &Arc<Execution>, text: Digest) {
         let receipt = self.store.record_execution(Arc::clone(execution));
-        self.receipts.push((execution.step.clone(), receipt));
+        self.receipts.push((Arc::clone(execution), receipt));
         let record = self.records.entry(execution.step.clone()).or_default();
-        if let Some(past) = &mut record.past {
-            past.insert(0, Arc::clone(execution));
-            past.truncate(REMEMBERED);
-        }
+        record.past.insert(0, (None, Arc::clone(execution)));
+        record.past.truncate(REMEMBERED);
         record.blocked = None;
         if execution.outcome != Outcome::Interrupted {
             record.marked = None;
@@ -347,19 +433,45 @@ impl Book {
         self.records.entry(step.clone()).or_default().blocked = Some((why.clone(), text));
     }
 
-    /// Waits until all that was executed is in the store.
+    /// Waits until all that was executed is in the store, and keeps how the steps stand now.
     pub(super) fn settle(&mut self) -> Result<(), Failure> {
-        for (step, receipt) in std::mem::take(&mut self.receipts) {
+        for (execution, receipt) in std::mem::take(&mut self.receipts) {
+            let step = &execution.step;
             match receipt.wait() {
+                Ok(id) => {
+                    let record = self.records.entry(step.clone()).or_default();
+                    let known = record.past.iter_mut().find(|(_, known)| Arc::ptr_eq(known, &execution));
+                    if let Some((known, _)) = known {
+                        *known = Some(id);
+                    }
+                    // An execution says by itself what held, until something else does.
+                    record.kept = None;
+                }
                 // The step went away while it ran: there is nothing left to record it under.
-                Ok(_) | Err(StoreError::Missing { .. }) => {}
+                Err(StoreError::Missing { .. }) => {}
                 Err(error) => {
                     let hint = error.hint();
                     return Err(Failure { what: format!("the execution of {step} was not recorded: {error}"), hint });
                 }
             }
         }
-        Ok(())
+        let mut changed = Vec::new();
+        for (step, record) in &self.records {
+            let text_of = |version| self.text_digest(step, version).ok();
+            let hold = record.hold(text_of);
+            if hold != record.kept {
+                changed.push((step.clone(), hold));
+            }
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        for (step, hold) in &changed {
+            if let Some(record) = self.records.get_mut(step) {
+                record.kept.clone_from(hold);
+            }
+        }
+        self.store.set_holds(changed).wait().map_err(failure)
     }
 
     /// Marks steps by hand. The mark lasts until they are executed.
@@ -386,6 +498,12 @@ impl Book {
         }
         found
     }
+}
+
+/// Whether two looks at a step's file found the same.
+fn is_same(before: &Arc<StepFile>, now: &Arc<StepFile>) -> bool {
+    Arc::ptr_eq(before, now)
+        || (before.id == now.id && before.digest == now.digest && before.kind == now.kind && before.path == now.path)
 }
 
 fn told(problem: &Problem) -> FileProblem {

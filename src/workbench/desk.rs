@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use super::book::{Book, Changes};
+use super::book::{Book, Changes, failure};
 use super::engine_room::{EngineRoom, News, Work};
 use super::job::{Job, JobKind, Wanted};
 use super::moment::now;
+use super::setup::Setup;
 use super::update::{Told, Update, status_of};
 use super::{
-    Command, EngineView, Event, Failure, Level, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket, WatchView,
-    hands,
+    Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
+    WatchView, hands,
 };
-use crate::engine::{Action, EngineError, Goal, Planned, Report, Settings};
+use crate::engine::{Action, EngineError, Goal, Planned, Report};
 use crate::run::{Change, Tree, WatchMode, Watcher};
 use crate::step::{Digest, Execution, Millis, Reason, Status, StepId, Variable};
 
@@ -47,8 +48,8 @@ const FRAME: Duration = Duration::from_millis(16);
 /// The desk and all that lies on it.
 pub(super) struct Desk {
     book: Book,
-    settings: Settings,
-    on_error: crate::engine::OnError,
+    setup: Setup,
+    options: Options,
     inputs: Receiver<Input>,
     /// For what is started here and tells here.
     own: Sender<Input>,
@@ -68,22 +69,20 @@ pub(super) struct Desk {
     /// Whether listeners don't know of something yet.
     untold: bool,
     told_at: Option<Instant>,
+    /// Whether the engine has other settings than the run.
+    outdated: bool,
+    /// Whether what runs was asked to stop.
+    stopping: bool,
     closing: bool,
 }
 
 impl Desk {
     /// A desk for an opened run.
-    pub(super) fn new(
-        book: Book,
-        settings: Settings,
-        on_error: crate::engine::OnError,
-        inputs: Receiver<Input>,
-        own: Sender<Input>,
-    ) -> Self {
+    pub(super) fn new(book: Book, setup: Setup, options: Options, inputs: Receiver<Input>, own: Sender<Input>) -> Self {
         Self {
             book,
-            settings,
-            on_error,
+            setup,
+            options,
             inputs,
             own,
             clients: BTreeMap::new(),
@@ -99,6 +98,8 @@ impl Desk {
             unsettled: false,
             untold: true,
             told_at: None,
+            outdated: false,
+            stopping: false,
             closing: false,
         }
     }
@@ -310,6 +311,7 @@ impl Desk {
     }
 
     fn stop_engine(&mut self) {
+        self.stopping = true;
         if let Some(room) = &mut self.room {
             room.stop();
         }
@@ -332,12 +334,32 @@ impl Desk {
         };
         self.untold |= self.watch != watch;
         self.watch = watch;
+        if change.config {
+            self.resettle();
+        }
         let path = |id| change.scan.file(id).map(|file| file.path.clone());
         let paths: Vec<PathBuf> = change.added.iter().chain(&change.changed).filter_map(path).collect();
         let only_texts = change.removed.is_empty() && change.renamed.is_empty();
         match self.look(only_texts.then_some(paths.as_slice())) {
             Ok(changes) if self.replay_on_save && !changes.changed.is_empty() => self.replay_saved(&changes),
             Ok(_) => {}
+            Err(failure) => self.notice(Level::Error, failure.what),
+        }
+    }
+
+    /// Reads the settings again. The engine that runs keeps those that it was started with until it is idle.
+    fn resettle(&mut self) {
+        match Setup::load(self.book.dir(), &self.options) {
+            Ok(setup) => {
+                let exclude = setup.config.run.exclude.clone();
+                self.book.set(setup.on_error(), exclude.clone());
+                if let Some(watcher) = &self.watcher {
+                    watcher.set_exclude(exclude);
+                }
+                self.setup = setup;
+                self.outdated = true;
+                self.unsettled = true;
+            }
             Err(failure) => self.notice(Level::Error, failure.what),
         }
     }
@@ -398,6 +420,10 @@ impl Desk {
                 }
             }
         };
+        if std::mem::take(&mut self.outdated) {
+            self.room = None;
+        }
+        self.stopping = false;
         self.room()?.hand_over(work);
         self.current = Some((job.clone(), Update::new(texts)));
         self.untold = true;
@@ -419,7 +445,7 @@ impl Desk {
                 steps
             }
         };
-        Goal { steps, retry_failed, on_error: self.on_error, at_most }
+        Goal { steps, retry_failed, on_error: self.setup.on_error(), at_most }
     }
 
     /// The engine's room, opened when it is needed first.
@@ -427,9 +453,11 @@ impl Desk {
         match &mut self.room {
             Some(room) => Ok(room),
             none => {
+                let store = self.book.store().another().map_err(failure)?;
+                let settings = self.setup.engine(self.book.dir(), store)?;
                 let own = self.own.clone();
                 let tell = move |news| drop(own.send(Input::Engine(news)));
-                Ok(none.insert(EngineRoom::start(self.settings.clone(), tell).map_err(engine_failure)?))
+                Ok(none.insert(EngineRoom::start(settings, tell).map_err(engine_failure)?))
             }
         }
     }
@@ -448,6 +476,10 @@ impl Desk {
     }
 
     fn report(&mut self, report: Report) {
+        if self.stopping {
+            // It may have been asked before the engine began to listen.
+            self.stop_engine();
+        }
         let Some((_, update)) = &mut self.current else { return };
         match report {
             Report::Started { step, why, rebuilt } => {
@@ -487,6 +519,7 @@ impl Desk {
                 self.settled(step, Status::Blocked, false, false, vec![why], None);
             }
             Report::NotReached { step, why } => {
+                let why = why.filter(|why| update.is_failed_at(why));
                 update.tell(&step, Told::NotReached { why: why.clone() });
                 if let Some(why) = why {
                     self.settled(step, Status::Blocked, false, false, vec![why], None);

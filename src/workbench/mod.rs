@@ -22,6 +22,7 @@ mod marks;
 mod moment;
 mod open;
 mod rows;
+mod setup;
 mod snapshot;
 mod update;
 mod vault;

@@ -1,10 +1,11 @@
 //! The run as rows and edges, for lists and pictures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::book::{Entry, Record};
 use super::marks::Verdict;
 use super::{Edge, EdgeKind, StepRow};
+use crate::graph;
 use crate::step::{Execution, Name, Outcome, StepError};
 
 /// Most characters of an error in a row.
@@ -41,15 +42,28 @@ fn one_line(error: &StepError) -> String {
     text.chars().take(ERROR).collect()
 }
 
-/// What needs what: by the record where a step was executed as it stands, and by the texts.
-pub(super) fn edges(steps: &[Entry], verdicts: &[Verdict]) -> Vec<Edge> {
+/// What needs what: by the texts, and by the record where a step was executed as it stands.
+pub(super) fn edges(inferred: &[graph::Edge], steps: &[Entry], verdicts: &[Verdict]) -> Vec<Edge> {
     let mut found: BTreeMap<(usize, usize, EdgeKind), Vec<Name>> = BTreeMap::new();
-    let places: BTreeMap<_, _> = steps.iter().enumerate().map(|(place, entry)| (&entry.file.id, place)).collect();
+    let places: HashMap<_, _> = steps.iter().enumerate().map(|(place, entry)| (&entry.file.id, place)).collect();
+    for edge in inferred {
+        if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to)) {
+            found.entry((*from, *to, kind(edge.kind))).or_default().extend(edge.names.iter().cloned());
+        }
+    }
     for (to, (entry, verdict)) in steps.iter().zip(verdicts).enumerate() {
-        for (kind, used) in [(EdgeKind::Data, &verdict.used), (EdgeKind::File, &verdict.used_files)] {
-            for (from, names) in used {
-                found.entry((*from, to, kind)).or_default().extend(names.iter().cloned());
+        for (from, names) in &verdict.used {
+            // State that no name stands for only says which comes first.
+            let (hidden, named): (Vec<&Name>, Vec<&Name>) = names.iter().partition(|name| name.starts_with('@'));
+            for (kind, names) in [(EdgeKind::Order, hidden), (EdgeKind::Data, named)] {
+                if !names.is_empty() {
+                    let names = names.into_iter().map(|name| Name::from(name.trim_start_matches('@')));
+                    found.entry((*from, to, kind)).or_default().extend(names);
+                }
             }
+        }
+        for (from, names) in &verdict.used_files {
+            found.entry((*from, to, EdgeKind::File)).or_default().extend(names.iter().cloned());
         }
         for need in &entry.file.header.needs {
             if let Some(from) = places.get(need).filter(|from| **from < to) {
@@ -65,4 +79,13 @@ pub(super) fn edges(steps: &[Entry], verdicts: &[Verdict]) -> Vec<Edge> {
             Edge { from, to, names, kind }
         })
         .collect()
+}
+
+fn kind(kind: graph::EdgeKind) -> EdgeKind {
+    match kind {
+        graph::EdgeKind::Data => EdgeKind::Data,
+        graph::EdgeKind::Declared => EdgeKind::Declared,
+        graph::EdgeKind::File => EdgeKind::File,
+        graph::EdgeKind::Order => EdgeKind::Order,
+    }
 }

@@ -58,6 +58,18 @@ impl Update {
         }
     }
 
+    /// Whether a run stopped because of a failure, and not because a person said so.
+    pub(super) fn is_failed_at(&self, why: &Reason) -> bool {
+        let Reason::Stopped { at } = why else { return true };
+        let told = self.places.get(at).and_then(|place| self.told.get(*place)).and_then(Option::as_ref);
+        match told {
+            Some(Told::Executed { execution, .. } | Told::Kept { execution, .. }) => {
+                status_of(execution) == Status::Failed
+            }
+            _ => false,
+        }
+    }
+
     /// The digest of the text that a step was given with.
     pub(super) fn text_of(&self, step: &StepId) -> Option<Digest> {
         self.steps.get(*self.places.get(step)?).map(|(_, digest)| *digest)
@@ -96,11 +108,11 @@ impl Update {
                     result.carried = *carried;
                     result.execution = Some(Arc::clone(execution));
                 }
-                Some(Told::Blocked { why }) | Some(Told::NotReached { why: Some(why @ Reason::Stopped { .. }) }) => {
+                Some(Told::Blocked { why } | Told::NotReached { why: Some(why) }) => {
                     result.status = Status::Blocked;
                     result.why = vec![why.clone()];
                 }
-                Some(Told::NotReached { .. }) | None => {
+                Some(Told::NotReached { why: None }) | None => {
                     let (status, why, execution) = standing(id);
                     result.status = status;
                     result.why = why;

@@ -1,8 +1,6 @@
 //! The engine's vault on the run's store: values under the user's key, file contents, and its notes.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::moment::now;
@@ -15,10 +13,7 @@ const NEAR: usize = 256 << 20;
 
 /// What the engine keeps, on the store of the run.
 #[derive(Debug)]
-pub(super) struct StoreVault {
-    inner: Mutex<Inner>,
-    home: PathBuf,
-}
+pub(super) struct StoreVault(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -32,19 +27,15 @@ struct Inner {
 }
 
 impl StoreVault {
-    /// A vault on `store`, for values that `interpreter` makes; `home` is the directory for its notes.
-    pub(super) fn new(store: Store, key: Key, interpreter: String, home: PathBuf) -> Self {
+    /// A vault on `store`, for values that `interpreter` makes.
+    pub(super) fn new(store: Store, key: Key, interpreter: String) -> Self {
         let inner = Inner { store, key, interpreter, near: HashMap::new(), size: 0, blobs: HashMap::new() };
-        Self { inner: Mutex::new(inner), home }
+        Self(Mutex::new(inner))
     }
 
     /// Each operation leaves the map whole, so a panic elsewhere spoils nothing.
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_path(&self, name: &str) -> PathBuf {
-        self.home.join(format!("engine-{name}.json"))
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,15 +111,13 @@ impl Vault for StoreVault {
     }
 
     fn put_note(&self, name: &str, note: &[u8]) {
-        let path = self.note_path(name);
-        let beside = path.with_extension("new");
+        let inner = self.inner();
         // Where nothing can be written (a run on a read-only disk) the engine goes on with what it remembers.
-        if fs::write(&beside, note).is_ok() {
-            let _ = fs::rename(&beside, &path);
-        }
+        drop(inner.store.put_note(&inner.key, name, note.to_vec(), now()));
     }
 
     fn note(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.note_path(name)).ok()
+        let inner = self.inner();
+        inner.store.note(&inner.key, name).ok().flatten()
     }
 }

@@ -1,0 +1,117 @@
+//! How a run is executed: its settings, put together once at the edge.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::vault::StoreVault;
+use super::{Failure, Options};
+use crate::engine::{MemoryVault, OnError, Settings, Vault};
+use crate::run::{
+    CONFIG_FILE, Config, ConfigProblem, Interpreter, PATCHES, RunDir, STORE_DIR, UserDirs, choose_interpreter, show,
+};
+use crate::store::{Key, Store};
+
+/// The settings of a run, and what is wrong with them.
+#[derive(Debug)]
+pub(super) struct Setup {
+    /// All settings.
+    pub config: Config,
+    /// The interpreter, or why there is none.
+    python: Result<Interpreter, Failure>,
+    /// Where the user's own things are.
+    pub user: Option<UserDirs>,
+}
+
+impl Setup {
+    /// Reads the settings of `dir`, those of `options` being stronger.
+    ///
+    /// # Errors
+    /// When a limit of the options can't be understood.
+    pub(super) fn load(dir: &RunDir, options: &Options) -> Result<Self, Failure> {
+        let user = UserDirs::from_env();
+        let mut flags = Vec::new();
+        for limit in &options.limits {
+            let (name, value) = limit.split_once('=').ok_or_else(|| Failure {
+                what: format!("--limit {limit}: a limit is KEY=VALUE"),
+                hint: Some("for example `--limit time=30s`, `--limit memory=2GB`".to_owned()),
+            })?;
+            let name = match name.trim() {
+                "time" => "timeout",
+                "output" => "output_limit",
+                name => name,
+            };
+            flags.push((name.to_owned(), value.trim().to_owned()));
+        }
+        if let Some(python) = &options.python {
+            flags.push(("python".to_owned(), python.to_string_lossy().into_owned()));
+        }
+        let config = Config::load(dir, user.as_ref(), flags);
+        let python = choose_interpreter(dir, &config, user.as_ref())
+            .map_err(|error| Failure { hint: Some(error.hint().to_owned()), what: error.to_string() });
+        Ok(Self { config, python, user })
+    }
+
+    /// What follows from a failed step.
+    pub(super) fn on_error(&self) -> OnError {
+        self.config.on_error
+    }
+
+    /// The interpreter to look at texts with: any will do.
+    pub(super) fn parser(&self) -> PathBuf {
+        self.python.as_ref().map_or_else(|_| PathBuf::from("python3"), |found| found.path.clone())
+    }
+
+    /// What an engine is started with; `store` is a handle of its own.
+    ///
+    /// # Errors
+    /// When a setting is wrong or there is no interpreter.
+    pub(super) fn engine(&self, dir: &RunDir, store: Store) -> Result<Settings, Failure> {
+        if let Some(problem) = self.config.errors().next() {
+            return Err(Failure { what: problem.to_string(), hint: Some(remedy(problem)) });
+        }
+        let python = self.python.as_ref().map_err(Clone::clone)?.path.clone();
+        let key = self.user.as_ref().and_then(|user| Key::of_user(user).ok());
+        let vault: Arc<dyn Vault> = match key {
+            Some(key) => Arc::new(StoreVault::new(store, key, python.to_string_lossy().into_owned())),
+            // What would be unpickled tomorrow must be marked, and there is nothing to mark it with.
+            None => Arc::new(MemoryVault::default()),
+        };
+        Ok(Settings {
+            dir: dir.path().to_owned(),
+            python,
+            seed: self.config.seed,
+            timeout: self.config.limits.timeout,
+            output_limit: self.config.limits.output.map_or(u64::MAX, |limit| limit.of(total_memory())),
+            checkpoint_memory: self.config.checkpoint_memory.map(|share| share.of(total_memory())),
+            ignore: [STORE_DIR, PATCHES, CONFIG_FILE].iter().map(PathBuf::from).collect(),
+            vault,
+        })
+    }
+
+    /// What a person should know of the settings.
+    pub(super) fn notices(&self) -> Vec<String> {
+        let mut notices: Vec<String> = self.config.problems.iter().map(ToString::to_string).collect();
+        if let Ok(Interpreter { passed_over: Some(passed), .. }) = &self.python {
+            let environment = show(&passed.environment);
+            notices.push(format!("{environment} is not used until it is approved: reweave config --approve"));
+        }
+        notices
+    }
+}
+
+/// What to do about a wrong setting.
+fn remedy(problem: &ConfigProblem) -> String {
+    match (&problem.file, problem.line) {
+        (Some(file), _) => format!("correct {}; `reweave config` lists the settings", file.display()),
+        (None, _) => "`reweave config` lists the settings".to_owned(),
+    }
+}
+
+/// Memory of the machine in bytes; 4 GiB where it can't be told.
+fn total_memory() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim();
+        line.parse::<u64>().ok()
+    });
+    told.map_or(4 << 30, |kilobytes| kilobytes << 10)
+}
