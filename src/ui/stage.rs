@@ -225,7 +225,16 @@ impl Stage {
     /// What was asked since the last look, without what only fills the panels.
     pub fn commands(&mut self) -> Vec<Command> {
         let panels = |command: &Command| {
-            matches!(command, Command::Source { .. } | Command::Execution { .. } | Command::State { .. })
+            matches!(
+                command,
+                Command::Source { .. }
+                    | Command::Execution { .. }
+                    | Command::State { .. }
+                    | Command::Patch { .. }
+                    | Command::Weigh { .. }
+                    | Command::Story { .. }
+                    | Command::Context { .. }
+            )
         };
         std::mem::take(&mut self.asked).into_iter().filter(|command| !panels(command)).collect()
     }

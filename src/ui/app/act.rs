@@ -52,6 +52,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let text = if on { "kept: go to another step to see what differs" } else { "nothing is compared any more" };
             typing::tell(model, text);
         }
+        Action::Left | Action::Right if pane == Pane::Source && link(model, action == Action::Right) => {}
         Action::Left => panes::shift(model, pane, -8),
         Action::Right => panes::shift(model, pane, 8),
         Action::Open | Action::Expand => open(model, effects),
@@ -112,7 +113,10 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::RunStep => run(model, false, effects),
         Action::Retry => run(model, true, effects),
-        Action::RunAll => effects.push(Effect::Ask(Command::Run { steps: Vec::new(), retry_failed: false })),
+        Action::RunAll => {
+            model.playhead = None;
+            effects.push(Effect::Ask(Command::Run { steps: Vec::new(), retry_failed: false }));
+        }
         Action::ReplayFrom => {
             let from = model.targets().into_iter().next();
             effects.push(Effect::Ask(Command::Replay { from, until: None }));
@@ -125,7 +129,34 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 then: Then::Ask(Box::new(Command::Replay { from: None, until: None })),
             }));
         }
-        Action::Next => effects.push(Effect::Ask(Command::Next)),
+        Action::Next => next_step(model, effects),
+        Action::Back => back(model, effects),
+        Action::RunToHere => {
+            let last = model.targets().into_iter().next_back();
+            let steps = model.run.snapshot.steps.iter().map(|row| row.id.clone());
+            let steps = steps.take_while(|step| last.as_ref().is_some_and(|last| step <= last)).collect();
+            effects.push(Effect::Ask(Command::Run { steps, retry_failed: false }));
+        }
+        Action::UntilFailure => {
+            model.until_failure = true;
+            effects.push(Effect::Ask(Command::Run { steps: Vec::new(), retry_failed: false }));
+        }
+        Action::Pause => effects.push(Effect::Ask(Command::Pause)),
+        Action::Breakpoint => {
+            let mut steps = model.run.snapshot.breakpoints.clone();
+            toggle(&mut steps, model.targets());
+            effects.push(Effect::Ask(Command::Breakpoints { steps, names: model.run.snapshot.watched_names.clone() }));
+        }
+        Action::WatchName => {
+            if let Some(name) = model.state.name_at(model.state.window.cursor) {
+                let mut names = model.run.snapshot.watched_names.clone();
+                toggle(&mut names, vec![name.as_str().into()]);
+                effects
+                    .push(Effect::Ask(Command::Breakpoints { steps: model.run.snapshot.breakpoints.clone(), names }));
+            }
+        }
+        Action::ToWriter => tied(model, false, effects),
+        Action::ToReaders => tied(model, true, effects),
         Action::Plan => {
             model.overlays.push(Overlay::Plan(Plan { rows: None, top: 0 }));
             effects.push(Effect::Ask(Command::Plan { steps: Vec::new(), marked: Vec::new() }));
@@ -180,7 +211,9 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Search | Action::Filter => typing::open(model, action),
         Action::NextMatch => next_match(model, true),
         Action::PrevMatch => next_match(model, false),
-        Action::Jump => model.overlays.push(Overlay::Jump(overlay::jump(model))),
+        Action::Jump => {
+            model.overlays.push(Overlay::Jump("Jump to a step".to_owned(), overlay::jump(model, None), None))
+        }
         Action::Follow => follow(model, effects),
         Action::Wrap => match pane {
             Pane::Source => {
@@ -218,7 +251,103 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Puts in what is not there, takes out what is.
+fn toggle<T: PartialEq>(all: &mut Vec<T>, these: Vec<T>) {
+    for one in these {
+        match all.iter().position(|other| *other == one) {
+            Some(at) => {
+                all.remove(at);
+            }
+            None => all.push(one),
+        }
+    }
+}
+
+/// Goes to the next name in the line, or the one before; says whether there is one.
+fn link(model: &mut Model, forward: bool) -> bool {
+    let all = model.links().len();
+    let next = match (model.source.link, forward) {
+        (None, true) => 0,
+        (None, false) => return false,
+        (Some(at), true) => at + 1,
+        (Some(at), false) => match at.checked_sub(1) {
+            Some(before) => before,
+            None => {
+                model.source.link = None;
+                return true;
+            }
+        },
+    };
+    if next < all {
+        model.source.link = Some(next);
+    }
+    next < all
+}
+
+/// Goes to the steps that wrote the name under the cursor, or that use it.
+fn tied(model: &mut Model, readers: bool, effects: &mut Vec<Effect>) {
+    let Some(name) = model.name_under_cursor() else {
+        typing::tell(model, "no name under the cursor ties this step to others");
+        return;
+    };
+    let places = model.tied(&name, readers);
+    let step = |at: &usize| model.run.snapshot.steps.get(*at).map(|row| row.id.clone());
+    match (places.as_slice(), places.first().and_then(step)) {
+        ([_], Some(step)) => {
+            model.follow = false;
+            model.sought = Some((step.clone(), name));
+            panes::choose(model, &step, effects);
+            model.show(Pane::Source);
+            panes::seek(model);
+        }
+        ([], _) | (_, None) => {
+            let text = if readers { "no other step uses" } else { "no other step wrote" };
+            typing::tell(model, format!("{text} {name}"));
+        }
+        _ => {
+            let title = format!("Steps that {} {name}", if readers { "use" } else { "write" });
+            model.overlays.push(Overlay::Jump(title, overlay::jump(model, Some(&places)), Some(name)));
+        }
+    }
+}
+
+/// In a replay by hand: goes on by one step. What is up to date is only looked at; else the next step runs.
+fn next_step(model: &mut Model, effects: &mut Vec<Effect>) {
+    let steps = &model.run.snapshot.steps;
+    let next = model.playhead.as_ref().and_then(|step| model.run.place(step)).and_then(|at| steps.get(at + 1));
+    match next.filter(|row| row.status == Status::Fresh).map(|row| row.id.clone()) {
+        Some(step) => stand(model, step, effects),
+        None => {
+            model.stepping = true;
+            model.playhead = model.playhead.take().or_else(|| model.chosen().cloned());
+            effects.push(Effect::Ask(Command::Next));
+        }
+    }
+}
+
+/// In a replay by hand: goes back by one step. Nothing is run.
+fn back(model: &mut Model, effects: &mut Vec<Effect>) {
+    let from = model.playhead.as_ref().or(model.chosen()).and_then(|step| model.run.place(step));
+    let before = from.and_then(|at| at.checked_sub(1)).and_then(|at| model.run.snapshot.steps.get(at));
+    match before.map(|row| row.id.clone()) {
+        Some(step) => stand(model, step, effects),
+        None => typing::tell(model, "this is where the run begins"),
+    }
+}
+
+/// Stands right after a step, with its state shown.
+fn stand(model: &mut Model, step: StepId, effects: &mut Vec<Effect>) {
+    model.follow = false;
+    panes::choose(model, &step, effects);
+    model.playhead = Some(step);
+    match model.screen().class {
+        Class::Wide => model.detail = Pane::State,
+        _ => model.tab = Pane::State,
+    }
+}
+
 fn run(model: &mut Model, retry: bool, effects: &mut Vec<Effect>) {
+    model.playhead = None;
     let steps = model.targets();
     // Who asks for a failed step to run wants to see it run, though nothing that it used changed.
     let failed = model.chosen_row().is_some_and(|row| row.status == Status::Failed);
@@ -469,9 +598,10 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Escape: leaves the last thing that was entered.
 fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     model.notices.dismiss(model.now);
-    if model.search.take().is_some() || model.patches.anchor.take().is_some() {
+    if model.search.take().is_some() || model.patches.anchor.take().is_some() || model.source.link.take().is_some() {
     } else if model.steps.filter.take().is_some() {
         panes::relist(model, effects);
+    } else if model.playhead.take().is_some() {
     } else if model.zoom {
         model.zoom = false;
     } else if model.focus != Pane::Steps {

@@ -36,6 +36,12 @@ pub enum Action {
     ReplayFrom,
     ReplayAll,
     Next,
+    Back,
+    RunToHere,
+    UntilFailure,
+    Pause,
+    Breakpoint,
+    WatchName,
     Plan,
     Invalidate,
     Stop,
@@ -48,6 +54,8 @@ pub enum Action {
     Undo,
     Redo,
     Rescan,
+    ToWriter,
+    ToReaders,
     ToNeeds,
     ToUsers,
     Fold,
@@ -213,6 +221,19 @@ pub static TABLE: &[Entry] = &[
     row(Action::Retry, "retry-failed", Group::Run, &["t"], "Try this step again though nothing that it used changed"),
     row(Action::Next, "next", Group::Run, &["s"], "Run the next step that is not up to date, then stop")
         .hint("step", 3),
+    row(Action::Back, "back", Group::Run, &["S"], "Go back one step in time; nothing is run"),
+    row(Action::RunToHere, "run-to-here", Group::Run, &["H"], "Bring everything up to date as far as this step"),
+    row(
+        Action::UntilFailure,
+        "until-failure",
+        Group::Run,
+        &["!"],
+        "Bring every step up to date, and stop at the first failure",
+    ),
+    row(Action::Pause, "pause", Group::Run, &["p"], "Let the running step end, and run no further"),
+    row(Action::Breakpoint, "breakpoint", Group::Run, &["b"], "Stop before this step, or no more"),
+    row(Action::WatchName, "watch-name", Group::Run, &["b"], "Stop after this variable changes, or no more")
+        .only(Pane::State),
     row(Action::Plan, "plan", Group::Run, &["P"], "Show what a run would do, before it does"),
     row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
@@ -285,6 +306,8 @@ pub static TABLE: &[Entry] = &[
     row(Action::Jump, "jump", Group::Find, &["ctrl-p", "f"], "Jump to a step by a few letters of its name"),
     row(Action::NextStale, "next-stale", Group::Find, &["}"], "Go to the next step that needs attention"),
     row(Action::PrevStale, "previous-stale", Group::Find, &["{"], "Go to the step before that needs attention"),
+    row(Action::ToWriter, "to-writer", Group::Find, &["g w"], "Go to the step that wrote the name under the cursor"),
+    row(Action::ToReaders, "to-readers", Group::Find, &["g r"], "Go to the steps that use the name under the cursor"),
     row(Action::ToNeeds, "to-needs", Group::Find, &["["], "Go up an edge, to a step that this one needs"),
     row(Action::ToUsers, "to-users", Group::Find, &["]"], "Go down an edge, to a step that uses this one"),
     row(Action::Follow, "follow", Group::Find, &["F"], "Follow the newest step, or the end of the output"),
@@ -350,11 +373,16 @@ impl Action {
     pub fn possible(self, model: &Model) -> Result<(), &'static str> {
         let need = |holds: bool, why| if holds { Ok(()) } else { Err(why) };
         match self {
-            Self::RunStep | Self::ReplayFrom | Self::Invalidate | Self::Rename | Self::Delete | Self::Edit => {
-                need(!model.targets().is_empty(), "no step is chosen")
-            }
+            Self::RunStep
+            | Self::RunToHere
+            | Self::Breakpoint
+            | Self::ReplayFrom
+            | Self::Invalidate
+            | Self::Rename
+            | Self::Delete
+            | Self::Edit => need(!model.targets().is_empty(), "no step is chosen"),
             Self::Retry => need(model.chosen().is_some(), "no step is chosen"),
-            Self::RunAll | Self::ReplayAll | Self::Next | Self::Plan => {
+            Self::RunAll | Self::ReplayAll | Self::Next | Self::Back | Self::Plan | Self::UntilFailure => {
                 need(!model.run.snapshot.steps.is_empty(), "the run has no steps yet; o makes one")
             }
             Self::TakeLine
@@ -378,6 +406,7 @@ impl Action {
             | Self::Reject
             | Self::Revert => need(model.patches.review.is_some(), "no patch is shown; 5 shows the patches"),
             Self::Restore => need(model.history.version().is_some(), "there is no version under the cursor"),
+            Self::Pause => need(model.busy(), "nothing runs"),
             Self::Stop => need(model.busy(), "nothing runs; q quits"),
             Self::Answer => need(model.input_wanted.is_some(), "no step waits for input"),
             Self::NextMatch | Self::PrevMatch => need(model.search.is_some(), "nothing is searched for; / starts"),

@@ -17,19 +17,26 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Started { step, rebuilt, .. } => {
             if !rebuilt {
                 model.output.begin(&step);
-                if model.follow {
+                if model.follow || std::mem::take(&mut model.stepping) {
                     panes::choose(model, &step, effects);
+                    model.playhead = model.playhead.is_some().then_some(step);
                 }
             }
         }
         Event::Printed { step, chunk } => model.output.push(&step, &chunk),
-        Event::Settled { step, status, .. } => {
+        Event::Settled { step, status, execution, .. } => {
             model.output.end(&step);
+            if execution.is_some() {
+                model.output.take(&step, execution);
+            }
             model.input_wanted.take_if(|(waiting, _)| *waiting == step);
             if model.asked.execution.as_ref().is_some_and(|asked| asked.id == step) {
                 model.asked.execution = None;
             }
             if status == Status::Failed {
+                if std::mem::take(&mut model.until_failure) {
+                    effects.push(Effect::Ask(Command::Stop));
+                }
                 model.notices.add(Level::Error, format!("{step} failed"), model.now);
             }
         }
@@ -47,6 +54,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                     job.language = Language::Shell;
                 }
                 effects.push(Effect::Highlight(job));
+                model.names.take(model.steps.chosen.as_ref(), &model.run);
+                panes::seek(model);
             }
         }
         Event::Execution { step, execution } => model.output.take(&step, execution),
@@ -83,8 +92,16 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 model.context.take(step, context);
             }
         }
-        Event::Ran { .. } | Event::Halted { .. } => {}
+        Event::Ran { .. } => {}
+        Event::Halted { step, name } => {
+            let text = match name {
+                Some(name) => format!("stopped before {step}: {name} changed"),
+                None => format!("stopped before {step}: breakpoint"),
+            };
+            model.notices.add(Level::Warning, text, model.now);
+        }
         Event::Done { result: Ok(summary), .. } => {
+            model.until_failure &= model.busy();
             if !summary.text.is_empty() {
                 let level = if summary.failed > 0 { Level::Warning } else { Level::Info };
                 model.notices.add(level, summary.text, model.now);

@@ -28,6 +28,7 @@ pub mod keymap;
 pub mod lines;
 mod message;
 pub mod model;
+pub mod names;
 pub mod notice;
 pub mod output;
 pub mod overlay;

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::history::History;
 use super::key::Chord;
 use super::keymap::Keymap;
+use super::names::Names;
 use super::notice::Notices;
 use super::output::Output;
 use super::overlay::Overlay;
@@ -131,6 +132,16 @@ pub struct Model {
     pub context: Context,
     /// The steps that the chosen one needs and those that use it, however far away.
     pub kin: Kin,
+    /// The names that tie the chosen step to others.
+    pub names: Names,
+    /// A name to put the cursor on, once the source of this step is there.
+    pub(super) sought: Option<(StepId, String)>,
+    /// In a replay by hand: the step right after which one stands.
+    pub playhead: Option<StepId>,
+    /// Whether the next step that begins to run is the next one of a replay by hand.
+    pub(super) stepping: bool,
+    /// Whether running ends with the first failure.
+    pub until_failure: bool,
     /// What is open over the panels, the uppermost last.
     pub overlays: Vec<Overlay>,
     /// What is searched for.
@@ -189,6 +200,11 @@ impl Model {
             history: History::default(),
             context: Context::default(),
             kin: Kin::default(),
+            names: Names::default(),
+            sought: None,
+            playhead: None,
+            stepping: false,
+            until_failure: false,
             overlays: Vec::new(),
             search: None,
             notices: Notices::default(),

@@ -7,7 +7,7 @@ use super::action::{Action, FIRST, Group, TABLE};
 use super::field::Field;
 use super::model::{Model, Pane};
 use crate::step::{PatchId, StepId};
-use crate::workbench::{Command, PlanRow};
+use crate::workbench::{Command, PlanRow, StepRow};
 
 /// Something open over the panels.
 #[derive(Debug, Clone)]
@@ -16,8 +16,8 @@ pub enum Overlay {
     Help(Choice<HelpRow>),
     /// The commands, by name.
     Palette(Choice<Action>),
-    /// The steps, by a few letters.
-    Jump(Choice<StepId>),
+    /// Steps, by a few letters: what they are, and a name in them to go to.
+    Jump(String, Choice<StepId>, Option<String>),
     /// A question before something that is hard to take back.
     Confirm(Question),
     /// A line to be typed.
@@ -179,8 +179,12 @@ pub fn palette() -> Choice<Action> {
     Choice::new(TABLE.iter().map(|entry| (entry.action, format!("{}  {}", entry.name, entry.doc))).collect())
 }
 
-/// The steps to jump to.
-pub fn jump(model: &Model) -> Choice<StepId> {
+/// The steps to jump to: all, or those at some places.
+pub fn jump(model: &Model, places: Option<&[usize]>) -> Choice<StepId> {
     let steps = &model.run.snapshot.steps;
-    Choice::new(steps.iter().map(|step| (step.id.clone(), step.id.to_string())).collect())
+    let row = |step: &std::sync::Arc<StepRow>| (step.id.clone(), step.id.to_string());
+    Choice::new(match places {
+        None => steps.iter().map(row).collect(),
+        Some(places) => places.iter().filter_map(|at| steps.get(*at)).map(row).collect(),
+    })
 }

@@ -105,6 +105,9 @@ pub fn step(model: &mut Model, pane: Pane, by: isize) {
         }
         _ => with_window(model, pane, |window, ground| window.step(by, ground)),
     }
+    if pane == Pane::Source {
+        model.source.link = None;
+    }
     at_end(model, pane);
 }
 
@@ -116,6 +119,9 @@ pub fn go(model: &mut Model, pane: Pane, line: usize) {
             model.steps.go(line, &model.run);
         }
         _ => with_window(model, pane, |window, ground| window.go(line, ground)),
+    }
+    if pane == Pane::Source {
+        model.source.link = None;
     }
     at_end(model, pane);
 }
@@ -190,11 +196,32 @@ pub fn choose(model: &mut Model, step: &crate::step::StepId, effects: &mut Vec<E
     }
 }
 
+/// Puts the cursor of the source on the name that is sought, once its step's source is there.
+pub fn seek(model: &mut Model) {
+    let Some((step, name)) = model.sought.take_if(|(step, _)| model.source.step.as_ref() == Some(step)) else {
+        return;
+    };
+    if model.chosen() != Some(&step) {
+        return;
+    }
+    let found = (0..model.source.lines.len()).find_map(|line| {
+        let text = model.source.lines.line(line);
+        let links = model.names.links(text, model.source.tokens(line));
+        let link = links.iter().position(|range| text.get(range.clone()) == Some(name.as_str()))?;
+        Some((line, link))
+    });
+    if let Some((line, link)) = found {
+        go(model, Pane::Source, line);
+        model.source.link = Some(link);
+    }
+}
+
 /// After anything: asks for what the panels need and don't have, and brings every window into its bounds.
 pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, effects);
     reviewing::settle(model, effects);
     model.kin.take(model.steps.chosen.as_ref(), &model.run);
+    model.names.take(model.steps.chosen.as_ref(), &model.run);
     let screen = model.screen();
     if screen.class == Class::TooSmall {
         return;

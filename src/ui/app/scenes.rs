@@ -1,8 +1,8 @@
 //! Keys and what comes of them, as tables.
 
-use crate::step::{Reason, Status};
+use crate::step::{PatchId, Reason, Status, VersionNumber};
 use crate::ui::app::{Effect, Message, Overlay, Pane};
-use crate::ui::stage::{Stage, churn, id, step};
+use crate::ui::stage::{Stage, churn, id, proposal, step};
 use crate::workbench::{Command, Event, Failure, Level, Snapshot, Ticket};
 use std::sync::Arc;
 
@@ -61,10 +61,68 @@ fn keys_ask_the_run() {
         ("u", Command::Undo),
         ("ctrl-r", Command::Redo),
         (": r e s c a n enter", Command::Rescan),
+        ("j b", Command::Breakpoints { steps: of("02_read_events"), names: vec![] }),
+        ("4 b", Command::Breakpoints { steps: vec![], names: vec!["config".into()] }),
+        ("j H", Command::Run { steps: vec![id("01_load_config"), id("02_read_events")], retry_failed: false }),
+        ("5 A y", Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: false }),
+        ("5 X y", Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: true }),
+        ("5 D n o enter", Command::Reject { patch: PatchId(17), comment: Some("no".into()) }),
+        ("6 j j r y", Command::Restore { step: id("04_clean_events"), version: VersionNumber(2) }),
         ("P", Command::Plan { steps: vec![], marked: vec![] }),
     ] {
         assert_eq!(stage(keys).commands(), [command], "{keys}");
     }
+}
+
+#[test]
+fn a_replay_by_hand_goes_on_and_back() {
+    let mut stage = stage("j j S");
+    assert_eq!(
+        (stage.model.chosen(), stage.model.playhead.clone()),
+        (Some(&id("02_read_events")), Some(id("02_read_events")))
+    );
+    assert_eq!(stage.model.detail, Pane::State);
+    assert_eq!(stage.keys("s s").commands(), []);
+    assert_eq!(stage.model.chosen(), Some(&id("04_clean_events")));
+    assert_eq!(stage.keys("s s").commands(), [Command::Next]);
+    stage.event(Event::Started { step: id("06_join"), why: vec![Reason::SourceChanged], rebuilt: false });
+    assert_eq!(stage.model.playhead, Some(id("06_join")));
+    stage.keys("esc g g S");
+    assert_eq!(stage.model.playhead, None);
+}
+
+#[test]
+fn names_lead_to_who_wrote_and_who_uses_them() {
+    let mut stage = stage("j j j 2 j j j j j j j l");
+    assert_eq!(stage.model.name_under_cursor().as_deref(), Some("df_clean"));
+    stage.keys("g r");
+    assert_eq!(stage.model.chosen(), Some(&id("06_join")));
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("ctrl-p").types("04").keys("enter 2 l");
+    assert_eq!(stage.model.name_under_cursor().as_deref(), Some("df_events"));
+    stage.keys("g w");
+    assert_eq!((stage.model.chosen(), stage.model.focus), (Some(&id("02_read_events")), Pane::Source));
+    let mut stage = Stage::new(120, 40, churn());
+    stage.keys("g g 4 j g w");
+    assert_eq!(stage.model.chosen(), Some(&id("04_clean_events")));
+}
+
+#[test]
+fn running_until_failure_stops_at_the_first() {
+    let mut stage = stage("!");
+    assert_eq!(stage.commands(), [Command::Run { steps: vec![], retry_failed: false }]);
+    let settled = |status| Event::Settled {
+        step: id("06_join"),
+        status,
+        ran: true,
+        rebuilt: false,
+        why: vec![],
+        execution: None,
+    };
+    stage.event(settled(Status::Fresh));
+    assert_eq!(stage.commands(), []);
+    stage.event(settled(Status::Failed));
+    assert_eq!(stage.commands(), [Command::Stop]);
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub struct Source {
     serial: u64,
     /// What is seen.
     pub window: Window,
+    /// Which of the names in the cursor's line is chosen.
+    pub link: Option<usize>,
     /// Whether long lines are wrapped.
     pub wrap: bool,
     /// Where the window was on each step.

@@ -65,13 +65,15 @@ pub fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) -> bool {
                 return true;
             }
         },
-        Overlay::Jump(choice) => match pick(choice, chord, page) {
+        Overlay::Jump(_, choice, name) => match pick(choice, chord, page) {
             Picked::Taken => {}
             Picked::Closed => return true,
             Picked::Chosen => {
                 if let Some(step) = choice.chosen().cloned() {
                     model.follow = false;
+                    model.sought = name.take().map(|name| (step.clone(), name));
                     panes::choose(model, &step, effects);
+                    panes::seek(model);
                 }
                 return true;
             }
@@ -155,7 +157,7 @@ pub fn paste(model: &mut Model, text: &str) -> bool {
     let taken = match &mut top {
         Overlay::Help(choice) => paste_into(choice, text),
         Overlay::Palette(choice) => paste_into(choice, text),
-        Overlay::Jump(choice) => paste_into(choice, text),
+        Overlay::Jump(_, choice, _) => paste_into(choice, text),
         Overlay::Prompt(prompt) => {
             prompt.field.paste(text);
             typed(model, prompt, &mut Vec::new());
@@ -179,7 +181,7 @@ pub fn wheel(model: &mut Model, by: isize) -> bool {
         None => return false,
         Some(Overlay::Help(choice)) => choice.step(by),
         Some(Overlay::Palette(choice)) => choice.step(by),
-        Some(Overlay::Jump(choice)) => choice.step(by),
+        Some(Overlay::Jump(_, choice, _)) => choice.step(by),
         Some(Overlay::Messages(from)) => *from = from.saturating_add_signed(by),
         Some(Overlay::Plan(plan)) => plan.top = plan.top.saturating_add_signed(by),
         Some(Overlay::Confirm(_) | Overlay::Prompt(_)) => {}
@@ -196,7 +198,7 @@ pub fn click(model: &mut Model, target: Option<Target>, effects: &mut Vec<Effect
     match (model.overlays.last_mut(), at) {
         (Some(Overlay::Help(choice)), Some(at)) => choice.cursor = at,
         (Some(Overlay::Palette(choice)), Some(at)) => choice.cursor = at,
-        (Some(Overlay::Jump(choice)), Some(at)) => choice.cursor = at,
+        (Some(Overlay::Jump(_, choice, _)), Some(at)) => choice.cursor = at,
         (Some(Overlay::Confirm(_) | Overlay::Prompt(_)), _) => return false,
         (_, None) => {
             model.overlays.pop();

@@ -9,8 +9,8 @@ use crate::ui::app::action::{Scope, TABLE};
 use crate::ui::app::key::Sequence;
 use crate::ui::app::keymap::Found;
 use crate::ui::app::overlay::Prompt;
-use crate::ui::app::run::{RunIndex, duration};
-use crate::ui::app::{Action, Area, Model, Overlay, Screen, Target};
+use crate::ui::app::run::{RunIndex, duration, short};
+use crate::ui::app::{Action, Area, Model, Overlay, Pane, Screen, Target};
 use crate::ui::theme::Role;
 use crate::workbench::{Level, WatchView};
 
@@ -88,6 +88,12 @@ fn activity(pen: &Pen<'_>, model: &Model, room: usize) -> Line<'static> {
         parts.push(pen.span(format!("{done}/{all}"), Role::Running));
     } else if model.closed {
         parts.push(pen.span("closed", Role::Warning));
+    }
+    if let Some(step) = &model.playhead {
+        parts.push(pen.cut(&format!("{} after {step}", pen.glyphs().pointer), room.max(12), Role::BarStrong));
+    }
+    if model.until_failure {
+        parts.push(pen.span("until failure", Role::BarStrong));
     }
     if snapshot.replay_on_save {
         parts.push(pen.span("on save", Role::BarStrong));
@@ -173,6 +179,11 @@ fn quiet(model: &Model) -> String {
     if let Some(search) = &model.search {
         return format!("search: {}", search.text);
     }
+    if model.focus == Pane::Source
+        && let Some(name) = model.source.link.and_then(|_| model.name_under_cursor())
+    {
+        return about_name(model, &name);
+    }
     let Some(row) = model.chosen_row() else { return String::new() };
     let mut parts = Vec::new();
     if let Some(error) = &row.syntax_error {
@@ -199,6 +210,23 @@ fn quiet(model: &Model) -> String {
         parts.push(summary.clone());
     }
     parts.join("  ·  ")
+}
+
+/// Where a name comes from and who uses it.
+fn about_name(model: &Model, name: &str) -> String {
+    let list = |places: &[usize]| {
+        let ids = places.iter().filter_map(|at| model.run.snapshot.steps.get(*at));
+        ids.map(|row| short(&row.id)).collect::<Vec<_>>().join(" ")
+    };
+    let Some(found) = model.names.find(name) else { return String::new() };
+    let mut parts = Vec::new();
+    if !found.from.is_empty() {
+        parts.push(format!("from {}", list(&found.from)));
+    }
+    if !found.to.is_empty() {
+        parts.push(format!("used by {}", list(&found.to)));
+    }
+    format!("{name}: {}", parts.join(", "))
 }
 
 fn prompt(model: &Model) -> Option<&Prompt> {

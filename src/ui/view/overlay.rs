@@ -16,8 +16,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         match overlay {
             Overlay::Help(choice) => help(pen, model, choice),
             Overlay::Palette(choice) => palette(pen, model, choice),
-            Overlay::Jump(choice) => {
-                list(pen, model, "Jump to a step", choice, |pen, _, safe, letters, line| {
+            Overlay::Jump(title, choice, _) => {
+                list(pen, model, title, choice, |pen, _, safe, letters, line| {
                     lettered(pen, safe, letters, Role::Text, line);
                 });
             }

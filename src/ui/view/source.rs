@@ -1,5 +1,6 @@
 //! The source of the chosen step.
 
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
@@ -38,7 +39,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         let found = found(pen, model, line);
         let below: Vec<Run> = wrong.map(|_| Run::new(0..line.len(), pen.style(Role::ErrorLine))).into_iter().collect();
         let syntax = highlight::runs(source.tokens(at), pen.theme());
-        let layers: [&[Run]; 3] = [&syntax, &below, &found];
+        let links = links(pen, model, at, line);
+        let layers: [&[Run]; 4] = [&syntax, &links, &below, &found];
         let painted = Painted { line, layers: &layers, mark: pen.style(Role::Control), tab: Tab::SOURCE };
         let rows: Vec<Line<'static>> = if source.wrap {
             let rows = text::wrap_with(line, width, Tab::SOURCE);
@@ -96,6 +98,25 @@ fn error_line(model: &Model) -> Option<(usize, String)> {
     let here = error.stack.iter().rev().find(|frame| frame.step.as_ref() == Some(&row.id)).map(|frame| frame.line);
     let line = here.or(error.line)?;
     Some((line.saturating_sub(1) as usize, format!("{}: {}", error.type_name, error.message)))
+}
+
+/// The names in a line that tie the step to others; the chosen one stands out.
+fn links(pen: &Pen<'_>, model: &Model, at: usize, line: &str) -> Vec<Run> {
+    let chosen = model.source.link.filter(|_| at == model.source.window.cursor && model.focus == Pane::Source);
+    let ranges = model.names.links(line, model.source.tokens(at));
+    let style = |nth: usize, name: &str| {
+        let role = match model.names.find(name) {
+            Some(found) if !found.from.is_empty() => Role::NameRead,
+            _ => Role::NameWritten,
+        };
+        let style = Style { fg: None, ..pen.style(role) };
+        if chosen == Some(nth) { style.patch(pen.style(Role::MatchCurrent)) } else { style }
+    };
+    ranges
+        .into_iter()
+        .enumerate()
+        .map(|(nth, range)| Run::new(range.clone(), style(nth, line.get(range).unwrap_or_default())))
+        .collect()
 }
 
 /// What is searched for in a line.

@@ -74,7 +74,14 @@ impl List<'_> {
             Row::Step(place) => snapshot.steps.get(*place as usize),
             _ => None,
         };
-        let mut line = Line::from(Span::raw(" "));
+        let stops = step.is_some_and(|step| snapshot.breakpoints.contains(&step.id));
+        let mut line = Line::from(if stops {
+            pen.span(pen.glyphs().breakpoint, Role::Breakpoint)
+        } else if step.is_some_and(|step| model.playhead.as_ref() == Some(&step.id)) {
+            pen.span(pen.glyphs().pointer, Role::Strong)
+        } else {
+            Span::raw(" ")
+        });
         let (sign, role) = match (kind, step) {
             (_, Some(step)) => (pen.glyphs().status(step.status, bars::spin(model)), step.status.into()),
             (Row::Frame { folded, .. }, _) => {
