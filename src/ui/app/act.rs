@@ -1,6 +1,7 @@
 //! What each action does to the state.
 
 use super::action::Action;
+use super::boxes::Scope;
 use super::field::Field;
 use super::message::Effect;
 use super::model::{Model, Pane};
@@ -19,7 +20,17 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         return;
     }
     let pane = model.focus;
+    if model.boxes.is_some() && pane == Pane::Steps && in_boxes(model, action, effects) {
+        return;
+    }
     match action {
+        Action::Boxes => model.toggle_boxes(),
+        Action::BoxScope => {
+            if model.boxes.is_none() {
+                model.toggle_boxes();
+            }
+            model.scope_boxes(|scope| if scope == Scope::Unsettled { Scope::Near(2) } else { Scope::Unsettled });
+        }
         Action::Up => panes::step(model, pane, -1),
         Action::Down => panes::step(model, pane, 1),
         Action::PageUp => panes::step(model, pane, -panes::page(model, pane)),
@@ -249,6 +260,34 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             }
         }
     }
+}
+
+/// What actions of moving mean among boxes; says whether it was one.
+fn in_boxes(model: &mut Model, action: Action, effects: &mut Vec<Effect>) -> bool {
+    let (x, y) = match action {
+        Action::Up => (0, -1),
+        Action::Down => (0, 1),
+        Action::Left => (-1, 0),
+        Action::Right => (1, 0),
+        Action::Widen | Action::Narrow => {
+            let by = if action == Action::Widen { 1 } else { -1 };
+            model.scope_boxes(|scope| match scope {
+                Scope::Near(hops) => Scope::Near(hops.saturating_add_signed(by).clamp(1, 6)),
+                Scope::Unsettled => Scope::Unsettled,
+            });
+            return true;
+        }
+        Action::Cancel => {
+            model.boxes = None;
+            return true;
+        }
+        _ => return false,
+    };
+    if let Some(step) = model.box_beside(x, y) {
+        model.follow = false;
+        panes::choose(model, &step, effects);
+    }
+    true
 }
 
 /// Puts in what is not there, takes out what is.

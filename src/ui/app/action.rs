@@ -58,6 +58,8 @@ pub enum Action {
     ToReaders,
     ToNeeds,
     ToUsers,
+    Boxes,
+    BoxScope,
     Fold,
     Expand,
     Compare,
@@ -343,6 +345,11 @@ pub static TABLE: &[Entry] = &[
         .hint("zoom", 11),
     row(Action::Widen, "widen", Group::Screen, &["+"], "Make this panel larger"),
     row(Action::Narrow, "narrow", Group::Screen, &["-"], "Make this panel smaller"),
+    row(Action::Boxes, "boxes", Group::Screen, &["v"], "Show what is near as boxes, or the list")
+        .only(Pane::Steps)
+        .hint("graph", 7),
+    row(Action::BoxScope, "box-scope", Group::Screen, &["V"], "Show what is near as boxes, or what is not fresh")
+        .only(Pane::Steps),
     row(Action::Fold, "fold", Group::Screen, &["space"], "Fold or unfold what the cursor is on").only(Pane::Steps),
     row(Action::Expand, "expand", Group::Screen, &["space"], "Open a value, or close it").only(Pane::State),
     row(Action::Compare, "compare", Group::Screen, &["c"], "Keep this moment, and mark what differs in others")

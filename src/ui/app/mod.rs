@@ -17,6 +17,7 @@
 
 mod act;
 pub mod action;
+pub mod boxes;
 pub mod context;
 mod events;
 pub mod field;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::boxes::Boxes;
 use super::context::Context;
 use super::history::History;
 use super::key::Chord;
@@ -142,6 +143,8 @@ pub struct Model {
     pub(super) stepping: bool,
     /// Whether running ends with the first failure.
     pub until_failure: bool,
+    /// Some of the graph as boxes, shown instead of the list.
+    pub boxes: Option<Boxes>,
     /// What is open over the panels, the uppermost last.
     pub overlays: Vec<Overlay>,
     /// What is searched for.
@@ -200,6 +203,7 @@ impl Model {
             history: History::default(),
             context: Context::default(),
             kin: Kin::default(),
+            boxes: None,
             names: Names::default(),
             sought: None,
             playhead: None,
@@ -222,7 +226,12 @@ impl Model {
 
     /// Where everything is.
     pub fn screen(&self) -> Screen {
-        Screen::of(self.size, self.shares, self.focus, self.tab, self.detail, self.zoom)
+        let mut shares = self.shares;
+        if self.boxes.is_some() {
+            // A picture needs more room than a list.
+            (shares.wide, shares.normal) = (shares.wide.max(58), shares.normal.max(58));
+        }
+        Screen::of(self.size, shares, self.focus, self.tab, self.detail, self.zoom)
     }
 
     /// The step that the panels show.

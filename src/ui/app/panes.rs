@@ -222,6 +222,7 @@ pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     reviewing::settle(model, effects);
     model.kin.take(model.steps.chosen.as_ref(), &model.run);
     model.names.take(model.steps.chosen.as_ref(), &model.run);
+    model.settle_boxes();
     let screen = model.screen();
     if screen.class == Class::TooSmall {
         return;

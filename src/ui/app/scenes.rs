@@ -92,6 +92,22 @@ fn a_replay_by_hand_goes_on_and_back() {
 }
 
 #[test]
+fn arrows_follow_edges_among_boxes() {
+    for (keys, chosen) in [
+        ("v j", "02_read_events"),
+        ("v j l", "03_read_users"),
+        ("v j j", "04_clean_events"),
+        ("v j j k", "02_read_events"),
+        ("v k", "01_load_config"),
+        ("v j j j j", "07_features"),
+        ("V h", "06_join"),
+    ] {
+        assert_eq!(stage(keys).model.chosen(), Some(&id(chosen)), "{keys}");
+    }
+    assert!(stage("v esc").model.boxes.is_none());
+}
+
+#[test]
 fn names_lead_to_who_wrote_and_who_uses_them() {
     let mut stage = stage("j j j 2 j j j j j j j l");
     assert_eq!(stage.model.name_under_cursor().as_deref(), Some("df_clean"));

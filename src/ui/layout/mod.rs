@@ -4,13 +4,16 @@
 //!
 //! - [`Lanes`]: one row a step with vertical lanes beside it, as a version control log draws history. A lane
 //!   starts at the step that makes something and ends at the last step that uses it.
+//! - [`Layers`]: a small graph as boxes in layers, with edges along the cells between them.
 //! - [`reduce`]: leaves out the edges that a longer way shows already, which keeps lanes few.
 //! - [`Dirs`]: in which directions a cell is joined to its neighbours; what character that is, the view decides.
 
 pub mod lanes;
+pub mod layers;
 mod reduce;
 
 pub use lanes::{LaneRow, Lanes, Link, NOBODY};
+pub use layers::Layers;
 pub use reduce::reduce;
 
 /// In which directions lines leave a cell, as a set of bits.

@@ -3,7 +3,7 @@
 //! # Architecture
 //!
 //! - [`view`] draws the whole model and tells what it drew where; it changes nothing. One file a panel:
-//!   `steps.rs`, `source.rs`, `output.rs`, `state.rs`, `patch.rs`, `history.rs`, `context.rs`; `bars.rs` is the lines at the top and the foot, `panel.rs`
+//!   `steps.rs` with `graph.rs`, `source.rs`, `output.rs`, `state.rs`, `patch.rs`, `history.rs`, `context.rs`; `bars.rs` is the lines at the top and the foot, `panel.rs`
 //!   the frames with their tabs, `overlay.rs` what lies over the panels.
 //! - `pen.rs`: what they draw with.
 //! - [`ansi`]: what programs print for a terminal, as text with colours.
@@ -13,6 +13,7 @@
 pub mod ansi;
 mod bars;
 mod context;
+mod graph;
 pub mod highlight;
 mod history;
 mod output;

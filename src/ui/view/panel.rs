@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
 use super::{patch, text};
+use crate::ui::app::boxes::Scope;
 use crate::ui::app::screen::Panel;
 use crate::ui::app::{Area, Class, Model, Pane, Screen, Target};
 use crate::ui::theme::Role;
@@ -77,6 +78,11 @@ fn title(pen: &Pen<'_>, model: &Model, pane: Pane, focused: bool, width: usize) 
 /// What a title says beyond the panel's name.
 fn about(model: &Model, pane: Pane) -> String {
     match pane {
+        Pane::Steps if model.boxes.is_some() => match model.boxes.as_ref().map(|boxes| boxes.scope) {
+            Some(Scope::Near(1)) => "[within 1 edge]".to_owned(),
+            Some(Scope::Near(hops)) => format!("[within {hops} edges]"),
+            _ => "[not fresh]".to_owned(),
+        },
         Pane::Steps => match &model.steps.filter {
             Some(filter) => format!("[only {}]", filter.text()),
             None if model.follow => "[following]".to_owned(),

@@ -107,6 +107,12 @@ fn patch_tried() {
 }
 
 #[test]
+fn boxes() {
+    screens("boxes", "j j v", &[(80, 24), (120, 40), (200, 60)]);
+    screens("boxes-unsettled", "V", &[(120, 40)]);
+}
+
+#[test]
 fn help_palette_question_and_prompt() {
     screens("help", "?", &[(80, 24)]);
     screens("palette", ": r e p", &[(80, 24)]);
@@ -238,7 +244,7 @@ proptest! {
         keys in prop::collection::vec(prop::sample::select(vec![
             "j", "k", "G", "g", "l", "h", "tab", "1", "2", "3", "4", "z", "+", "-", "?", ":", "/", "a", "x", "d", "y",
             "esc", "enter", "space", "}", "]", "[", "Z", "w", "P", "M", "ctrl-p", "&", "ctrl-d", "F", "i", "n", "世",
-            "o", "r", ">", "<", "pagedown", "end", "5", "6", "7", "v", "|", "t", "s", "A", "c",
+            "o", "r", ">", "<", "pagedown", "end", "5", "6", "7", "v", "V", "|", "s", "S", "b", "t", "s", "A", "c",
         ]), 0..24),
     ) {
         let mut stage = Stage::new(width, height, if nasty { hostile() } else { churn() });

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
-use super::{bars, panel, text};
+use super::{bars, graph, panel, text};
 use crate::step::Status;
 use crate::ui::app::run::{brief, short};
 use crate::ui::app::steps::Row;
@@ -18,6 +18,9 @@ const LANES: usize = 12;
 
 /// Draws the list.
 pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
+    if let Some(boxes) = &model.boxes {
+        return graph::draw(pen, model, boxes, inside);
+    }
     let steps = &model.steps;
     if steps.rows.is_empty() {
         let lines: &[&str] = match (model.loaded, &steps.filter) {
@@ -255,12 +258,12 @@ impl List<'_> {
     }
 }
 
-fn lane(pen: &Pen<'_>, lit: bool) -> Style {
+pub(super) fn lane(pen: &Pen<'_>, lit: bool) -> Style {
     pen.style(if lit { Role::LaneLit } else { Role::Lane })
 }
 
 /// The character for lines in these directions.
-fn joint(pen: &Pen<'_>, dirs: Dirs) -> &'static str {
+pub(super) fn joint(pen: &Pen<'_>, dirs: Dirs) -> &'static str {
     const LINES: [&str; 16] = [" ", "╵", "╷", "│", "╴", "╯", "╮", "┤", "╶", "╰", "╭", "├", "─", "┴", "┬", "┼"];
     const PLAIN: [&str; 16] = [" ", "|", "|", "|", "-", "'", ".", "+", "-", "`", ",", "+", "-", "+", "+", "+"];
     let table = if pen.glyphs().is_ascii() { PLAIN } else { LINES };
