@@ -1,0 +1,350 @@
+//! An update gives what a full run gives, and runs no more than it must.
+//!
+//! Each case is a program and an edit of it that a tool which trusts names, or a live namespace, gets wrong.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reweave::engine::{Engine, Goal, MemoryVault, OnError, Report, Settings, Task, Vault};
+use reweave::step::{Execution, Kind, Outcome, Reason, StepId, Stream, VersionNumber};
+
+/// A run in a directory of its own, with what is remembered of its steps.
+struct Run {
+    dir: tempfile::TempDir,
+    vault: Arc<dyn Vault>,
+    engine: Engine,
+    held: BTreeMap<StepId, Vec<Arc<Execution>>>,
+    goal: Goal,
+}
+
+/// What an update came to: the outcome of every step, and which were executed for being stale.
+#[derive(Debug, Default)]
+struct Told {
+    results: BTreeMap<String, String>,
+    ran: Vec<String>,
+    rebuilt: usize,
+    blocked: Vec<String>,
+}
+
+fn engine(dir: &Path, vault: &Arc<dyn Vault>) -> Engine {
+    Engine::new(Settings {
+        dir: dir.to_owned(),
+        python: "python3".into(),
+        seed: 0,
+        timeout: Some(Duration::from_secs(60)),
+        output_limit: 1 << 20,
+        checkpoint_memory: None,
+        ignore: Vec::new(),
+        vault: Arc::clone(vault),
+    })
+}
+
+impl Run {
+    fn new(on_error: OnError) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let vault: Arc<dyn Vault> = Arc::new(MemoryVault::default());
+        let engine = engine(dir.path(), &vault);
+        Self { dir, vault, engine, held: BTreeMap::new(), goal: Goal { on_error, ..Goal::default() } }
+    }
+
+    /// Ends all processes, as if the program had been started anew.
+    fn restart(&mut self) {
+        self.engine = engine(self.dir.path(), &self.vault);
+    }
+
+    fn tasks(&self, steps: &[(&str, &str)]) -> Vec<Task> {
+        let task = |&(id, source): &(&str, &str)| {
+            let id: StepId = id.parse().unwrap();
+            Task {
+                held: self.held.get(&id).cloned().unwrap_or_default(),
+                id,
+                kind: Kind::Step,
+                source: source.into(),
+                version: VersionNumber(1),
+                timeout: None,
+                produces: Vec::new(),
+                forced: None,
+            }
+        };
+        steps.iter().map(task).collect()
+    }
+
+    fn update(&mut self, steps: &[(&str, &str)]) -> Told {
+        let tasks = self.tasks(steps);
+        let mut told = Told::default();
+        let mut made = Vec::new();
+        self.engine
+            .update(&tasks, &self.goal.clone(), &mut |report| match report {
+                Report::Executed { execution, rebuilt } => {
+                    told.results.insert(execution.step.to_string(), outcome(&execution));
+                    if rebuilt {
+                        told.rebuilt += 1;
+                    } else {
+                        told.ran.push(execution.step.to_string());
+                        made.push(execution);
+                    }
+                }
+                Report::Kept { execution, .. } => {
+                    told.results.insert(execution.step.to_string(), outcome(&execution));
+                }
+                Report::Blocked { step, .. } => told.blocked.push(step.to_string()),
+                Report::Notice(text) => unreachable!("{text}"),
+                _ => {}
+            })
+            .unwrap();
+        for execution in made {
+            self.held.entry(execution.step.clone()).or_default().insert(0, execution);
+        }
+        told
+    }
+
+    /// Every variable right after every step, as text.
+    fn states(&mut self, steps: &[(&str, &str)]) -> Vec<BTreeMap<String, String>> {
+        let tasks = self.tasks(steps);
+        let goal = self.goal.clone();
+        tasks
+            .iter()
+            .map(|task| {
+                let variables = self.engine.state(&tasks, &goal, &task.id, &[]).unwrap();
+                variables
+                    .into_iter()
+                    .filter(|v| !v.repr.contains(" at 0x"))
+                    .map(|variable| (variable.name, variable.repr))
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+fn outcome(execution: &Execution) -> String {
+    let error = execution.error.as_ref().map(|e| format!("{}: {}", e.type_name, e.message));
+    format!("{} {:?}", execution.output.text(Stream::Stdout), error)
+}
+
+/// After `after` was made of `before`, everything is as in a full run; gives the steps that ran. Both with the
+/// processes of the first update at hand and without them.
+fn sound(before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<String> {
+    let mut truth = Run::new(OnError::Continue);
+    let expected = truth.update(after);
+    let states = truth.states(after);
+    let mut ran = Vec::new();
+    for restarted in [true, false] {
+        let mut run = Run::new(OnError::Continue);
+        run.update(before);
+        if restarted {
+            run.restart();
+        }
+        let told = run.update(after);
+        assert_eq!(told.results, expected.results, "restarted: {restarted}");
+        assert_eq!(run.states(after), states, "restarted: {restarted}");
+        assert_eq!(run.update(after).ran, [""; 0], "nothing changed, restarted: {restarted}");
+        ran = told.ran;
+    }
+    ran
+}
+
+#[test]
+fn only_what_a_change_reaches_runs() {
+    let before = [("1", "x = 1"), ("2", "y = 5"), ("3", "print(x + 1)"), ("4", "print(y)")];
+    let mut after = before;
+    after[0].1 = "x = 2";
+    assert_eq!(sound(&before, &after), ["1", "3"]);
+}
+
+#[test]
+fn a_comment_or_the_same_value_stops_there() {
+    let before = [("1", "x = 4"), ("2", "print(x)")];
+    assert_eq!(sound(&before, &[("1", "x = 4  # four"), ("2", "print(x)")]), [""; 0]);
+    assert_eq!(sound(&before, &[("1", "x = 2 + 2"), ("2", "print(x)")]), ["1"]);
+}
+
+#[test]
+fn an_alias_stays_one_object() {
+    let before = [("1", "a = [1]"), ("2", "b = a"), ("3", "c = 7"), ("4", "b.append(c)"), ("5", "print(a, a is b)")];
+    let mut after = before;
+    after[2].1 = "c = 8";
+    assert_eq!(sound(&before, &after), ["3", "4", "5"]);
+}
+
+#[test]
+fn a_change_in_place_is_not_made_twice() {
+    let before = [("1", "a = []"), ("2", "a.append(1)"), ("3", "a.append(2)\nprint(a)")];
+    let mut after = before;
+    after[2].1 = "a.append(3)\nprint(a)";
+    assert_eq!(sound(&before, &after), ["3"]);
+}
+
+#[test]
+fn a_function_uses_what_it_names_when_it_is_called() {
+    let before = [("1", "x = 1"), ("2", "def f(): return x"), ("3", "x = 2"), ("4", "print(f())")];
+    let mut after = before;
+    after[2].1 = "x = 3";
+    assert_eq!(sound(&before, &after), ["3", "4"]);
+}
+
+#[test]
+fn closures_defaults_and_class_attributes_are_state() {
+    let before = [
+        (
+            "1",
+            "def make():\n    n = 1\n    def up():\n        nonlocal n\n        n += 1\n        return n\n    return up",
+        ),
+        ("2", "up = make()\ndef f(q, acc=[]):\n    acc.append(q)\n    return acc\nclass K: n = 1"),
+        ("3", "up(); f(1); K.n = 5"),
+        ("4", "print(up(), f(2), K.n, isinstance(K(), K))"),
+    ];
+    let mut after = before;
+    after[2].1 = "up(); up(); f(9); K.n = 6";
+    assert_eq!(sound(&before, &after), ["3", "4"]);
+}
+
+#[test]
+fn generators_are_made_again_and_not_carried() {
+    let before =
+        [("1", "g = (i for i in range(9))"), ("2", "a = next(g)"), ("3", "k = 1"), ("4", "print(next(g) + k)")];
+    let mut after = before;
+    after[2].1 = "k = 10";
+    assert_eq!(sound(&before, &after), ["3", "4"]);
+}
+
+#[test]
+fn the_random_generator_goes_on_from_where_it_was() {
+    let before = [
+        ("1", "import random\nrandom.seed(3)"),
+        ("2", "a = random.random()"),
+        ("3", "k = 1"),
+        ("4", "print(random.random() + k)"),
+    ];
+    let mut after = before;
+    after[2].1 = "k = 2";
+    assert_eq!(sound(&before, &after), ["3", "4"]);
+    after[0].1 = "import random\nrandom.seed(4)";
+    assert_eq!(sound(&before, &after), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn attributes_of_modules_and_the_environment_are_state() {
+    let before = [
+        ("1", "import math, os, builtins\nmath.q = 1\nos.environ['RW_A'] = 'x'\nbuiltins.rw_b = 1"),
+        ("2", "print(math.q)"),
+        ("3", "print(os.environ.get('RW_A'))"),
+        ("4", "print(rw_b)"),
+        ("5", "print(math.floor(2.5))"),
+    ];
+    let mut after = before;
+    after[0].1 = "import math, os, builtins\nmath.q = 2\nos.environ['RW_A'] = 'y'\nbuiltins.rw_b = 2";
+    assert_eq!(sound(&before, &after), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn that_a_name_was_absent_is_a_read() {
+    let before = [("1", "pass"), ("2", "print('a' in globals(), globals().get('a'))")];
+    assert_eq!(sound(&before, &[("1", "a = 1"), before[1]]), ["1", "2"]);
+}
+
+#[test]
+fn files_are_as_of_the_step() {
+    let before = [
+        ("1", "open('f.txt', 'w').write('a')\nNone"),
+        ("2", "open('f.txt', 'a').write('b')\nNone"),
+        ("3", "print(open('f.txt').read())"),
+        ("4", "import os\nprint(os.path.exists('g.txt'))"),
+    ];
+    let mut after = before;
+    after[1].1 = "open('f.txt', 'a').write('c')\nNone";
+    assert_eq!(sound(&before, &after), ["2", "3"]);
+    after[0].1 = "open('g.txt', 'w').write('')\nopen('f.txt', 'w').write('a')\nNone";
+    assert_eq!(sound(&before, &after), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn steps_can_be_added_removed_and_moved() {
+    let before = [("1", "x = 1"), ("2", "x = x * 2"), ("3", "print(x)"), ("4", "z = 0")];
+    assert_eq!(sound(&before, &[before[0], before[2], before[3]]), ["3"]);
+    assert_eq!(sound(&before, &[before[0], ("1a", "x = 9"), before[1], before[2], before[3]]), ["1a", "2", "3"]);
+    assert_eq!(sound(&before, &[before[0], before[2], ("3a", "x = x * 2"), before[3]]), ["3", "3a"]);
+}
+
+#[test]
+fn an_edit_that_is_taken_back_runs_nothing() {
+    let first = [("1", "x = 1"), ("2", "print(x)")];
+    let second = [("1", "x = 2"), ("2", "print(x)")];
+    let mut run = Run::new(OnError::Block);
+    run.update(&first);
+    run.update(&second);
+    assert_eq!(run.update(&first).ran, [""; 0]);
+}
+
+#[test]
+fn what_a_failed_step_changed_is_undone_and_what_needs_it_is_blocked() {
+    let steps = [("1", "a = [1]"), ("2", "a.append(2)\nb = 1 / 0"), ("3", "print(b)"), ("4", "print(len('abc'))")];
+    let mut run = Run::new(OnError::Block);
+    let told = run.update(&steps);
+    assert_eq!(told.blocked, ["3"]);
+    assert_eq!(told.ran, ["1", "2", "4"]);
+    assert!(told.results["2"].contains("ZeroDivisionError: division by zero"), "{told:?}");
+    assert_eq!(run.update(&steps).ran, [""; 0], "a failure whose inputs are unchanged is kept");
+    let states = run.states(&steps);
+    assert_eq!(states[3]["a"], "[1]");
+}
+
+#[test]
+fn a_failure_that_only_follows_names_its_root() {
+    let steps = [("1", "import no_such_module\nx = 1"), ("2", "y = x"), ("3", "print(y)")];
+    let mut run = Run::new(OnError::Continue);
+    run.update(&steps);
+    let cause = |id: &str| run.held[&id.parse::<StepId>().unwrap()][0].error.as_ref().unwrap().caused_by.clone();
+    assert_eq!(cause("1"), None);
+    assert_eq!(cause("2"), Some("1".parse().unwrap()));
+    assert_eq!(cause("3"), Some("1".parse().unwrap()));
+}
+
+#[test]
+fn a_step_that_never_ends_is_cut_off_and_the_rest_goes_on() {
+    let mut run = Run::new(OnError::Block);
+    let mut tasks = run.tasks(&[("1", "x = 1"), ("2", "while True: pass"), ("3", "print(x)")]);
+    tasks[1].timeout = Some(Duration::from_millis(300));
+    let mut told = BTreeMap::new();
+    let goal = run.goal.clone();
+    run.engine
+        .update(&tasks, &goal, &mut |report| {
+            if let Report::Executed { execution, .. } = report {
+                told.insert(execution.step.to_string(), (execution.outcome, outcome(&execution)));
+            }
+        })
+        .unwrap();
+    assert_eq!(told["2"].0, Outcome::Failed);
+    assert!(told["2"].1.contains("TimeLimit"), "{told:?}");
+    assert_eq!(told["3"].1, "1\n None");
+}
+
+#[test]
+fn a_step_that_ends_its_process_is_a_failed_step() {
+    let steps = [("1", "x = 1"), ("2", "import os\nos._exit(3)"), ("3", "print(x)")];
+    let told = Run::new(OnError::Block).update(&steps);
+    assert!(told.results["2"].contains("ProcessDied"), "{told:?}");
+    assert_eq!(told.results["3"], "1\n None");
+}
+
+#[test]
+fn a_step_marked_by_hand_runs_once() {
+    let steps = [("1", "x = 1"), ("2", "print(x)")];
+    let mut run = Run::new(OnError::Block);
+    run.update(&steps);
+    let mut tasks = run.tasks(&steps);
+    tasks[0].forced = Some(Reason::Invalidated);
+    let mut ran = Vec::new();
+    let goal = run.goal.clone();
+    run.engine
+        .update(&tasks, &goal, &mut |report| {
+            if let Report::Executed { execution, .. } = report {
+                ran.push(execution.step.to_string());
+            }
+        })
+        .unwrap();
+    assert_eq!(ran, ["1"], "it gave the same value, so that what reads it is kept");
+}
