@@ -43,6 +43,17 @@ impl Context {
         Ok(())
     }
 
+    /// Writes bytes to standard output as they are.
+    ///
+    /// # Errors
+    /// As [`Context::print`].
+    pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()?;
+        Ok(())
+    }
+
     /// Writes one JSON document on one line.
     ///
     /// # Errors

@@ -11,6 +11,7 @@
 
 mod context;
 mod error;
+mod export;
 mod paint;
 
 mod by_hand;
@@ -88,6 +89,7 @@ subcommands! {
     Restore => restore,
     Stop => stop,
     Import => import,
+    Export => export,
     Apply => apply,
     Completions => completions,
     Config => config,

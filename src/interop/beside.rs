@@ -117,6 +117,10 @@ impl Sink for Beside<'_> {
         self.sink.patch(patch)
     }
 
+    fn config(&mut self, text: String) {
+        self.sink.config(text);
+    }
+
     fn warn(&mut self, warning: Warning) {
         self.sink.warn(warning);
     }

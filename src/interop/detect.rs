@@ -45,6 +45,8 @@ pub enum Format {
     CallTree,
     /// A Python script.
     Script,
+    /// reweave's own export.
+    Reweave,
 }
 
 impl Format {
@@ -64,6 +66,7 @@ impl Format {
             Self::LangGraph => "langgraph",
             Self::CallTree => "call-tree",
             Self::Script => "script",
+            Self::Reweave => "reweave",
         }
     }
 
@@ -83,6 +86,7 @@ impl Format {
             Self::LangGraph => "LangGraph checkpoints",
             Self::CallTree => "call tree",
             Self::Script => "Python script",
+            Self::Reweave => "reweave's own export",
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::step::{Chunk, Display, Execution, FileChange, Kind, Millis, Outcome, Output, Provenance, StepError};
+use crate::step::{
+    Chunk, Display, Execution, FileChange, Kind, Millis, Outcome, Output, PatchState, Provenance, StepError,
+};
 use crate::step::{StepId, Stream, VersionNumber};
 
 use super::{Format, ImportError};
@@ -22,6 +24,19 @@ pub struct ImportedStep {
     pub recorded: Option<Recorded>,
     /// What stands between the step before and this one, and is not code.
     pub notes: Vec<Note>,
+    /// Its texts before, oldest first.
+    pub earlier: Vec<Earlier>,
+}
+
+/// A text that a step had before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    /// The text.
+    pub text: String,
+    /// Who wrote it, when and in which call.
+    pub provenance: Provenance,
+    /// What was recorded when it ran.
+    pub recorded: Option<Recorded>,
 }
 
 impl ImportedStep {
@@ -135,10 +150,12 @@ pub struct ImportedPatch {
     pub text: Option<String>,
     /// What it did, one entry a file.
     pub files: Vec<FileChange>,
-    /// Whether the recording says that it was made.
-    pub accepted: bool,
+    /// Where it stands: accepted, where the recording says that it was made.
+    pub state: PatchState,
     /// What is not known or not right about it.
     pub problems: Vec<String>,
+    /// Remarks of those who decided.
+    pub comments: Vec<(Millis, String)>,
 }
 
 /// Something of the file that could not be taken as it is, and what was done instead.
@@ -220,6 +237,9 @@ pub trait Sink {
     /// Where it can't be kept; the import ends.
     fn patch(&mut self, patch: ImportedPatch) -> Result<(), ImportError>;
 
+    /// Takes the text of the run's `reweave.toml`, where the import has one.
+    fn config(&mut self, text: String);
+
     /// Takes a warning.
     fn warn(&mut self, warning: Warning);
 }
@@ -235,6 +255,8 @@ pub struct Imported {
     pub files: Vec<ImportedFile>,
     /// Changes to files, in order.
     pub patches: Vec<ImportedPatch>,
+    /// The run's `reweave.toml`, where the import has one.
+    pub config: Option<String>,
     /// What could not be taken as it is.
     pub warnings: Vec<Warning>,
 }
@@ -253,6 +275,10 @@ impl Sink for Imported {
     fn patch(&mut self, patch: ImportedPatch) -> Result<(), ImportError> {
         self.patches.push(patch);
         Ok(())
+    }
+
+    fn config(&mut self, text: String) {
+        self.config = Some(text);
     }
 
     fn warn(&mut self, warning: Warning) {

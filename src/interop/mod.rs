@@ -15,6 +15,7 @@
 //! - [`Sink`], [`Imported`]: where steps, files, patches and warnings go; [`Imported`] keeps them in memory,
 //!   [`Directory`] lays them out as a run.
 //! - [`compare`]: a replay beside its recording.
+//! - [`export`]: a run as a script, a notebook, a report, JSON or commits.
 //! - [`ImportError`]: why nothing could be imported; what could be read in part is a [`Warning`] instead.
 //!
 //! Everything read here is hostile: names become slugs, texts are bounded, and no path leaves the run.
@@ -24,6 +25,7 @@ mod beside;
 pub mod compare;
 mod detect;
 mod error;
+pub mod export;
 mod formats;
 mod header;
 mod imported;
@@ -42,7 +44,8 @@ use std::path::Path;
 pub use detect::{Format, Found, Layout, detect};
 pub use error::ImportError;
 pub use imported::{
-    Imported, ImportedFile, ImportedPatch, ImportedStep, Note, NoteKind, Place, Recorded, Sink, Summary, Warning,
+    Earlier, Imported, ImportedFile, ImportedPatch, ImportedStep, Note, NoteKind, Place, Recorded, Sink, Summary,
+    Warning,
 };
 pub use recording::{Progress, Recording, Watch};
 pub use write::{Directory, beside, write};

@@ -54,7 +54,7 @@ pub fn source_slug(source: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with('@') && !line.starts_with("\"\"\""))
         .find(|line| !line.starts_with(['#', '%']))
-        .or_else(|| source.lines().map(str::trim).find(|line| !line.is_empty()))
+        .or_else(|| source.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("#!")))
         .unwrap_or_default();
     let telling = ["def ", "async def ", "class "]
         .iter()

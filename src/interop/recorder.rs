@@ -430,6 +430,7 @@ impl<'s> Recorder<'s> {
             },
             recorded,
             notes,
+            earlier: Vec::new(),
         })
     }
 }

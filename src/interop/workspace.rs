@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use super::recorder::{Origin, Recorder};
 use super::{ImportError, ImportedFile, ImportedPatch};
-use crate::step::FileChange;
+use crate::step::{FileChange, PatchState};
 
 /// Most bytes of texts that are held.
 const MOST: usize = 64 << 20;
@@ -112,8 +112,9 @@ impl Workspace {
             provenance: recorder.provenance(origin),
             text,
             files,
-            accepted: true,
+            state: PatchState::Accepted,
             problems,
+            comments: Vec::new(),
         })?;
         if let Some(path) = relative {
             // A text that is not known any more must not stand as if it were.

@@ -1,13 +1,13 @@
 //! An import laid out as a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::notes::page;
-use super::{ImportError, Imported, ImportedFile, ImportedPatch, ImportedStep, Sink, Summary, Warning};
-use crate::step::{PatchState, VersionNumber};
+use super::{ImportError, Imported, ImportedFile, ImportedPatch, ImportedStep, Recorded, Sink, Summary, Warning};
+use crate::step::VersionNumber;
 use crate::store::{Arrival, Proposal, Store, StoreError};
 
 /// A run's directory that is being made: under another name until it is whole, so that an import that is
@@ -19,6 +19,10 @@ pub struct Directory {
     summary: Summary,
     /// Files that look like steps and are none.
     excluded: BTreeSet<String>,
+    /// The run's configuration, where the import has one.
+    config: Option<String>,
+    /// Paths of steps and files so far: none is written over.
+    written: HashSet<String>,
     finished: bool,
 }
 
@@ -57,6 +61,8 @@ impl Directory {
             store: None,
             summary: Summary::default(),
             excluded: BTreeSet::new(),
+            config: None,
+            written: HashSet::new(),
             finished: false,
         };
         directory.store = Some(Store::open(&directory.making).map_err(|error| directory.refused(&error))?);
@@ -68,7 +74,8 @@ impl Directory {
     /// # Errors
     /// If the last files can't be written or the directory can't be put in its place.
     pub fn finish(mut self, origin: &str) -> Result<Summary, ImportError> {
-        self.put("reweave.toml", self.config(origin).as_bytes())?;
+        let config = self.config.take().unwrap_or_else(|| self.made_config(origin));
+        self.put("reweave.toml", config.as_bytes())?;
         if let Some(store) = self.store.take() {
             store.flush();
         }
@@ -81,14 +88,14 @@ impl Directory {
         Ok(std::mem::take(&mut self.summary))
     }
 
-    fn config(&self, origin: &str) -> String {
+    fn made_config(&self, origin: &str) -> String {
         let mut config = format!(
             "# Imported from {}.\n# A recorded run goes on past a failing step, as its author did.\non_error = \"continue\"\n",
             crate::step::plain_line(origin)
         );
         if !self.excluded.is_empty() {
             config.push_str("\n[run]\n# The recorded agent's own files: kept as they were, and no steps.\n");
-            let paths: Vec<String> = self.excluded.iter().map(|path| super::header::quoted(path)).collect();
+            let paths: Vec<String> = self.excluded.iter().map(|path| super::header::quoted(&literal(path))).collect();
             config.push_str(&format!("exclude = [{}]\n", paths.join(", ")));
         }
         config
@@ -124,16 +131,27 @@ impl Sink for Directory {
             self.warn(Warning::new(format!("{:?} is not a path in the run; left out", step.path())));
             return Ok(());
         }
+        if !self.written.insert(step.path()) {
+            self.warn(Warning::new(format!("{:?} is there twice; the second is left out", step.path())));
+            return Ok(());
+        }
         self.put(&step.path(), step.text.as_bytes())?;
         if !step.notes.is_empty() {
             self.put(&format!("{}.md", step.id), page(&step.notes).as_bytes())?;
         }
         self.summary.steps += 1;
         self.summary.recorded += usize::from(step.recorded.is_some());
-        let recorded = step.recorded.map(|recorded| recorded.into_execution(step.id.clone(), VersionNumber(1)));
+        let id = step.id;
+        let execution = |recorded: Recorded| recorded.into_execution(id.clone(), VersionNumber(1));
         if let Some(store) = &self.store {
+            for earlier in step.earlier {
+                let recorded = earlier.recorded.map(execution);
+                store
+                    .import_step(&id, earlier.text.as_bytes(), &earlier.provenance, recorded)
+                    .map_err(|error| self.refused(&error))?;
+            }
             store
-                .import_step(&step.id, step.text.as_bytes(), &step.provenance, recorded)
+                .import_step(&id, step.text.as_bytes(), &step.provenance, step.recorded.map(execution))
                 .map_err(|error| self.refused(&error))?;
         }
         Ok(())
@@ -142,6 +160,13 @@ impl Sink for Directory {
     fn file(&mut self, file: ImportedFile) -> Result<(), ImportError> {
         if !is_inside(&file.path) {
             self.warn(Warning::new(format!("{:?} is not a path in the run; left out", file.path)));
+            return Ok(());
+        }
+        if !self.written.insert(file.path.clone()) {
+            self.warn(Warning::new(format!(
+                "{:?} is there already; what would have stood there is left out",
+                file.path
+            )));
             return Ok(());
         }
         if file.work && (file.path.ends_with(".py") || file.path.ends_with(".sh")) {
@@ -153,7 +178,7 @@ impl Sink for Directory {
     fn patch(&mut self, patch: ImportedPatch) -> Result<(), ImportError> {
         self.summary.patches += 1;
         let mut proposal = Proposal {
-            state: if patch.accepted { PatchState::Accepted } else { PatchState::Rejected },
+            state: patch.state,
             title: patch.title,
             text: patch.text.unwrap_or_default().into_bytes(),
             provenance: patch.provenance,
@@ -161,14 +186,21 @@ impl Sink for Directory {
             problems: patch.problems,
         };
         if let Some(store) = &self.store {
-            let arrival = store.import_patch(&proposal).map_err(|error| self.refused(&error))?;
+            let mut arrival = store.import_patch(&proposal).map_err(|error| self.refused(&error))?;
             if matches!(arrival, Arrival::Known(_)) {
                 // Patches are known by their text; the same change made twice is two all the same.
                 proposal.text.splice(0..0, format!("change {}\n", self.summary.patches).into_bytes());
-                store.import_patch(&proposal).map_err(|error| self.refused(&error))?;
+                arrival = store.import_patch(&proposal).map_err(|error| self.refused(&error))?;
+            }
+            for (at, comment) in patch.comments {
+                store.comment_patch(arrival.id(), &comment, at).map_err(|error| self.refused(&error))?;
             }
         }
         Ok(())
+    }
+
+    fn config(&mut self, text: String) {
+        self.config = Some(text);
     }
 
     fn warn(&mut self, warning: Warning) {
@@ -187,6 +219,18 @@ fn is_inside(path: &str) -> bool {
         && !path.starts_with("patches/")
 }
 
+/// A path as a glob that matches only it.
+fn literal(path: &str) -> String {
+    let mut glob = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
+            glob.push('\\');
+        }
+        glob.push(c);
+    }
+    glob
+}
+
 /// Lays an import out as a run at `dir`. `origin` says where it comes from.
 ///
 /// # Errors
@@ -201,6 +245,9 @@ pub fn write(imported: Imported, dir: &Path, origin: &str) -> Result<Summary, Im
     }
     for patch in imported.patches {
         directory.patch(patch)?;
+    }
+    if let Some(config) = imported.config {
+        directory.config(config);
     }
     for warning in imported.warnings {
         directory.warn(warning);

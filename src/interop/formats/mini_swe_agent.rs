@@ -15,7 +15,7 @@ use crate::interop::json::{Clean, at, outline, str_at, text_at};
 use crate::interop::moment::moment;
 use crate::interop::recorder::{Action, Answer, Given, Origin, Recorder, TOP};
 use crate::interop::{ImportError, ImportedPatch, Layout, NoteKind, Recording, Sink};
-use crate::step::{Kind, StepError};
+use crate::step::{Kind, PatchState, StepError};
 
 /// The fences that hold a command.
 const FENCES: [&str; 3] = ["```mswea_bash_command", "```bash", "```sh"];
@@ -77,7 +77,8 @@ pub fn submitted(recorder: &mut Recorder<'_>, submission: &str, model: Option<St
         provenance: recorder.provenance(&Origin { model, ..Origin::default() }),
         text: Some(text.to_owned()),
         files: Vec::new(),
-        accepted: true,
+        state: PatchState::Accepted,
+        comments: Vec::new(),
         problems: vec!["it changes files of a repository that is not in the recording".to_owned()],
     })
 }

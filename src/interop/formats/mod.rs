@@ -6,6 +6,7 @@
 //! - `notebook`: Jupyter, nbformat 2 to 4; `script`: Python text, split at `# %%` or at top-level statements.
 //! - `claude_code`, `codex`, `smolagents`, `mini_swe_agent`, `swe_agent`, `openhands`, `open_interpreter`,
 //!   `inspect`, `langgraph`: logs of agents, each through a [`super::recorder::Recorder`].
+//! - `own`: reweave's own export.
 //! - `spans`, `call_tree`: traces, through a [`tree::Tree`] of calls.
 //! - [`records`]: the records of a file one at a time, whether they stand on lines or in a list; [`result`]:
 //!   what tools give, in the words of a step.
@@ -34,6 +35,7 @@ mod notebook_output;
 mod open_interpreter;
 mod openhands;
 mod openhands_sdk;
+mod own;
 mod records;
 mod result;
 pub mod script;
@@ -51,6 +53,7 @@ type Tells = fn(&Sample) -> bool;
 
 /// What sorts of records tell a format, most telling first.
 const TABLE: &[(Format, Tells)] = &[
+    (Format::Reweave, own::is),
     (Format::Notebook, notebook::is),
     (Format::ClaudeCode, claude_code::is),
     (Format::Codex, codex::is),
@@ -89,6 +92,7 @@ pub fn read(found: Found, recording: &Recording<'_>, sink: &mut dyn Sink) -> Res
         Format::CallTree => call_tree::read(recording, found.layout, sink),
         Format::OpenInterpreter => open_interpreter::read(recording, found.layout, sink),
         Format::Script => script::read(recording, sink),
+        Format::Reweave => own::read(recording, sink),
     }
 }
 

@@ -225,7 +225,7 @@ impl Notebook<'_> {
             at(cell, &["metadata", "tags"]).as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !tags.is_empty() {
             file.push_str(&format!("# %% tags={}\n", serde_json::json!(tags)));
-        } else if !file.is_empty() {
+        } else if !file.is_empty() && !source.starts_with("# %%") {
             file.push_str("# %%\n");
         }
         let kind = if self.language == Language::Shell { Kind::Shell } else { Kind::Step };
@@ -237,17 +237,27 @@ impl Notebook<'_> {
         if !file.ends_with('\n') {
             file.push('\n');
         }
+        self.steps += 1;
+        let own = at(cell, &["metadata", "reweave"]);
+        let mut kind = kind;
+        if str_at(own, &["kind"]) == Some("shell") && kind == Kind::Step {
+            kind = Kind::Shell;
+            file = file.replacen("%%bash\n", "", 1);
+        }
+        let header = str_at(own, &["header"]).filter(|header| is_header(header)).unwrap_or_default();
+        let above = above + header.matches('\n').count();
         if let Some(line) = recorded.as_mut().and_then(|r| r.error.as_mut()).and_then(|e| e.line.as_mut()) {
             *line = line.saturating_add(u32::try_from(above).unwrap_or(u32::MAX));
         }
-        self.steps += 1;
+        file.insert_str(0, header);
+        let own_id = str_at(own, &["id"]).and_then(|id| id.parse().ok());
         let name = match self.title.take().map(|title| slug(&title)) {
             Some(title) if !title.is_empty() => title,
             _ => source_slug(source),
         };
         let at_start = recorded.as_ref().and_then(|r| r.started).unwrap_or_default();
         self.sink.step(ImportedStep {
-            id: numbered(self.steps, &name),
+            id: own_id.unwrap_or_else(|| numbered(self.steps, &name)),
             kind,
             text: file,
             provenance: Provenance {
@@ -256,6 +266,7 @@ impl Notebook<'_> {
             },
             recorded,
             notes: Vec::new(),
+            earlier: Vec::new(),
         })
     }
 
@@ -271,6 +282,11 @@ impl Notebook<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a text is one `# /// step` block: reweave's own export puts a step's there.
+fn is_header(text: &str) -> bool {
+    text.starts_with("# /// step\n") && text.ends_with("# ///\n") && text.lines().all(|line| line.starts_with('#'))
 }
 
 /// Text as comments after a marker that scripts use for it.

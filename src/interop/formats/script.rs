@@ -99,6 +99,7 @@ pub fn read(recording: &Recording<'_>, sink: &mut dyn Sink) -> Result<(), Import
             provenance: Provenance::new(Author::Import("script".to_owned()), 0),
             recorded: None,
             notes: Vec::new(),
+            earlier: Vec::new(),
         })?;
     }
     Ok(())
@@ -132,6 +133,11 @@ fn cells(text: &str) -> Option<Vec<String>> {
             continue;
         }
         if let Some(cell) = cells.last_mut() {
+            // Blank lines between text and the code under it are the script's layout.
+            if is_marker(line) && !cell.is_empty() {
+                cell.truncate(cell.trim_end().len());
+                cell.push('\n');
+            }
             cell.push_str(line);
         }
     }
@@ -215,7 +221,7 @@ mod tests {
         let script = "import os\n\n# %% [markdown]\n# # Load\n# text\n\n# %%\nx = 1\n\n# %% Fit it\ny = 2\n";
         assert_eq!(
             cells(script).unwrap(),
-            ["import os\n", "# %% [markdown]\n# # Load\n# text\n\n# %%\nx = 1\n", "# %% Fit it\ny = 2\n"]
+            ["import os\n", "# %% [markdown]\n# # Load\n# text\n# %%\nx = 1\n", "# %% Fit it\ny = 2\n"]
         );
         assert_eq!(title("# %% [markdown]\n# # Load\n# %%\nx"), Some("Load".to_owned()));
         assert_eq!(title("# %% Fit it\ny = 2\n"), Some("Fit it".to_owned()));
