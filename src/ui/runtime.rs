@@ -80,6 +80,7 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     let size = errands.screen.size()?;
     let mut model = Model::new((size.width, size.height), keymap);
     model.mouse = options.mouse;
+    model.home = std::env::home_dir();
     model.output.cut = !options.wrap;
     let status = attend(&mut model, &theme, &mut errands, &inbox, options.panic_key);
     // The terminal goes back first: closing may take a moment, and is nothing to look at.
@@ -214,5 +215,7 @@ fn theme(
     let (theme, problems) = Theme::find(options.theme.as_deref().unwrap_or(suited), options.themes.as_deref());
     let glyphs = if ascii { Glyphs::ASCII } else { Glyphs::UNICODE };
     let problems = problems.iter().map(ToString::to_string).collect();
-    (theme.at_depth(capabilities.depth).with_glyphs(glyphs), problems)
+    let theme = theme.at_depth(capabilities.depth).with_glyphs(glyphs);
+    let theme = if capabilities.underline_colors { theme } else { theme.without_underline_colors() };
+    (theme, problems)
 }

@@ -1,5 +1,6 @@
 //! The whole state of the interface.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::boxes::Boxes;
@@ -159,6 +160,8 @@ pub struct Model {
     pub follow: bool,
     /// Whether we listen to the mouse.
     pub mouse: bool,
+    /// The person's own directory, if it is known; paths in it are shown from `~`.
+    pub home: Option<PathBuf>,
     /// What is dragged.
     pub drag: Drag,
     /// The step that waits for a line of input, and what it shows before it.
@@ -216,6 +219,7 @@ impl Model {
             typed: Vec::new(),
             follow: false,
             mouse: true,
+            home: None,
             drag: Drag::None,
             input_wanted: None,
             asked: Asked::default(),

@@ -22,6 +22,9 @@ pub struct Capabilities {
     pub ssh: bool,
     /// What stands between.
     pub multiplexer: Option<Multiplexer>,
+    /// Whether underlines may have a colour of their own. Terminals that don't know it take its numbers for other
+    /// things, so only those known to have it get it.
+    pub underline_colors: bool,
     /// Whether it is asked questions that it may not know: not the Linux console, which prints them, and not a
     /// terminal that says it knows nothing.
     pub answers: bool,
@@ -43,12 +46,22 @@ impl Capabilities {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| set(name)).unwrap_or_default();
         let locale = locale.to_ascii_lowercase();
         let utf8 = locale.contains("utf-8") || locale.contains("utf8");
+        let modern = ["kitty", "wezterm", "foot", "alacritty", "ghostty", "contour", "rio"];
+        let program = set("TERM_PROGRAM").unwrap_or_default();
+        // VTE has it since 0.52, and tells its version as 5200.
+        let vte = set("VTE_VERSION").and_then(|version| version.parse().ok()).unwrap_or(0);
+        let underline_colors = multiplexer.is_none()
+            && (modern.iter().any(|name| term.contains(name))
+                || matches!(&*program, "iTerm.app" | "vscode" | "WezTerm" | "ghostty")
+                || vte >= 5200
+                || set("WT_SESSION").is_some());
         let plain = matches!(&*term, "linux" | "dumb" | "vt100" | "vt220" | "ansi" | "");
         Self {
             depth: Depth::detect(&variable),
             unicode: (utf8 && !plain) || cfg!(windows),
             ssh: set("SSH_CONNECTION").is_some() || set("SSH_TTY").is_some(),
             multiplexer,
+            underline_colors,
             answers: !plain,
         }
     }
@@ -83,6 +96,14 @@ mod tests {
         assert_eq!(detect(&[("TMUX", "/tmp/x"), ("TERM", "screen-256color")]).multiplexer, Some(Multiplexer::Tmux));
         assert!(detect(&[("SSH_CONNECTION", "1 2 3 4")]).ssh);
         assert!(!detect(&[("SSH_TTY", "")]).ssh);
+    }
+
+    #[test]
+    fn coloured_underlines_are_for_terminals_that_are_known_to_have_them() {
+        assert!(detect(&[("TERM", "xterm-kitty")]).underline_colors);
+        assert!(detect(&[("TERM", "xterm-256color"), ("VTE_VERSION", "7200")]).underline_colors);
+        assert!(!detect(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]).underline_colors);
+        assert!(!detect(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x")]).underline_colors);
     }
 
     #[test]

@@ -136,7 +136,7 @@ mod tests {
     use crate::ui::theme::Depth;
 
     fn caps(ssh: bool, multiplexer: Option<Multiplexer>) -> Capabilities {
-        Capabilities { depth: Depth::True, unicode: true, ssh, multiplexer, answers: true }
+        Capabilities { depth: Depth::True, unicode: true, ssh, multiplexer, underline_colors: true, answers: true }
     }
 
     fn ways_of(ssh: bool, multiplexer: Option<Multiplexer>, names: &[&str]) -> Vec<Way> {

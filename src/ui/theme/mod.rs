@@ -173,6 +173,12 @@ impl Theme {
         self
     }
 
+    /// The same for a terminal whose underlines have the colour of the text.
+    pub fn without_underline_colors(mut self) -> Self {
+        self.styles.iter_mut().for_each(|style| style.underline_color = None);
+        self
+    }
+
     /// The same with other signs.
     pub fn with_glyphs(mut self, glyphs: Glyphs) -> Self {
         self.glyphs = glyphs;

@@ -33,7 +33,12 @@ pub fn header(pen: &mut Pen<'_>, model: &Model, screen: &Screen) {
         }
     };
     add(vec![pen.span(" reweave", Role::BarStrong)]);
-    let dir = model.run.snapshot.dir.display().to_string();
+    let dir = &model.run.snapshot.dir;
+    let dir = match model.home.as_ref().and_then(|home| dir.strip_prefix(home).ok()) {
+        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{}", below.display()),
+        None => dir.display().to_string(),
+    };
     let dir = text::cut_start(&dir, (room / 3).max(8));
     add(vec![pen.span("  ", Role::Bar), pen.span(dir, Role::Bar)]);
     let steps = model.run.snapshot.steps.len();

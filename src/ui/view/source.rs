@@ -37,7 +37,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         let current = at == source.window.cursor && model.focus == Pane::Source;
         let wrong = error.as_ref().filter(|(line, _)| *line == at);
         let found = found(pen, model, line);
-        let below: Vec<Run> = wrong.map(|_| Run::new(0..line.len(), pen.style(Role::ErrorLine))).into_iter().collect();
+        let text = line.len() - line.trim_start().len()..line.len();
+        let below: Vec<Run> = wrong.map(|_| Run::new(text, pen.style(Role::ErrorLine))).into_iter().collect();
         let syntax = highlight::runs(source.tokens(at), pen.theme());
         let links = links(pen, model, at, line);
         let layers: [&[Run]; 4] = [&syntax, &links, &below, &found];
