@@ -206,6 +206,15 @@ impl Setup {
         self
     }
 
+    /// The same program in the same surroundings, without a terminal.
+    pub fn command(self) -> std::process::Command {
+        std::fs::create_dir_all(self.dir.join(".home")).unwrap();
+        let mut command = std::process::Command::new(self.program);
+        command.args(self.arguments).current_dir(self.dir).env_clear().envs(self.environment);
+        command.stdin(std::process::Stdio::null());
+        command
+    }
+
     pub fn start(self) -> Terminal {
         std::fs::create_dir_all(self.dir.join(".home")).unwrap();
         let size = PtySize { rows: self.rows, cols: self.columns, pixel_width: 0, pixel_height: 0 };
