@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn both_changes_are_put_together() {
-        let now = BASE.replace("a = 1\n", "a = 1\n").replace("f = 6", "f = 60");
+        let now = BASE.replace("f = 6", "f = 60");
         let placed = drifted(&now);
         assert_eq!(placed.verdict, Verdict::Applied);
         assert_eq!(placed.files[0].result.as_deref(), Some(now.replace("b = 2\n", "b = 20\n").as_str()));
