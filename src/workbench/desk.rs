@@ -570,6 +570,9 @@ impl Desk {
             (Ok(()), Err(failure)) => Err(failure),
             (Ok(()), Ok(())) => Ok(summary),
         };
+        // Before the answer, so that whoever has it sees the run at rest.
+        self.told_at = None;
+        self.tell_snapshot();
         self.done(job.client, job.ticket, result);
     }
 
