@@ -18,7 +18,7 @@ fn a_step_is_made_renamed_moved_removed_and_restored() {
     assert_answer!(run.call("rename", &["01", "02_load"]), @"01_load is 02_load now");
     assert_answer!(run.call("move", &["02_load", "data/"]), @"02_load is data/02_load now");
     assert_eq!(run.read("data/02_load.py"), "x = 1\n");
-    assert_answer!(run.call("delete", &["data"]), @"data/02_load was removed; `reweave restore` brings it back");
+    assert_answer!(run.call("delete", &["data"]), @"data/02_load was removed; `reweave undo` brings it back");
     assert!(!run.file("data/02_load.py").exists());
     assert_answer!(run.call("restore", &["data/02_load", "--version", "1"]), @"data/02_load is as in v1 again");
     assert_eq!(run.read("data/02_load.py"), "x = 1\n");
@@ -29,13 +29,13 @@ fn a_step_is_made_renamed_moved_removed_and_restored() {
     ");
     assert_answer!(run.call("show", &["data/02_load"]), @"
     data/02_load  never  never run
-    v3 by a person, [moment]
+    v3 by a person, [moment]: restore data/02_load as in v1
 
       1  x = 1
 
     other versions
-      v2 by a person, [moment], removed
-      v1 by a person, [moment]
+      v2 by a person, [moment], removed: delete data/02_load
+      v1 by a person, [moment]: new 01_load
     ");
 }
 

@@ -30,10 +30,13 @@ mod doctor;
 mod graph;
 mod import;
 mod invalidate;
+mod log;
 mod man;
 mod move_step;
 mod new;
 mod open;
+mod query;
+mod redo;
 mod rename;
 mod replay;
 mod restore;
@@ -42,6 +45,7 @@ mod show;
 mod state;
 mod status;
 mod stop;
+mod undo;
 
 pub use context::Context;
 pub use error::CliError;
@@ -82,11 +86,15 @@ subcommands! {
     Analyze => analyze,
     Graph => graph,
     Invalidate => invalidate,
+    Log => log,
+    Query => query,
     New => new,
     Rename => rename,
     Move => move_step,
     Delete => delete,
     Restore => restore,
+    Undo => undo,
+    Redo => redo,
     Stop => stop,
     Import => import,
     Export => export,

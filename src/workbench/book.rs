@@ -42,6 +42,8 @@ pub(super) struct Book {
     python: PathBuf,
     problems: Vec<FileProblem>,
     nothing: Option<Failure>,
+    /// What became of what the death of a process had interrupted.
+    recovered: Vec<String>,
     receipts: Vec<(Arc<Execution>, Receipt<ExecutionId>)>,
 }
 
@@ -106,6 +108,8 @@ impl Book {
     /// be read otherwise.
     pub(super) fn open(dir: RunDir, tree: Tree, on_error: OnError, python: PathBuf) -> Result<Self, Failure> {
         let store = Store::open(dir.path()).map_err(failure)?;
+        // Before a file that an accepted patch wrote is taken for a person's edit.
+        let recovered = store.recover(&dir.files()).map_err(failure)?;
         let mut book = Self {
             files: FileLook::new(dir.path().to_owned()),
             dir,
@@ -122,6 +126,7 @@ impl Book {
             problems: Vec::new(),
             nothing: None,
             receipts: Vec::new(),
+            recovered: recovered.iter().map(ToString::to_string).collect(),
         };
         book.take_in(true)?;
         book.remember()?;
@@ -131,7 +136,7 @@ impl Book {
 
     /// What was unusual about opening the store.
     pub(super) fn notices(&self) -> impl Iterator<Item = String> {
-        self.store.notices().iter().map(ToString::to_string)
+        self.store.notices().iter().map(ToString::to_string).chain(self.recovered.iter().cloned())
     }
 
     /// The run's directory.
@@ -274,7 +279,7 @@ impl Book {
     }
 
     /// A step's bytes as they are on disk, as far as they were read.
-    fn bytes_of(&self, file: &StepFile) -> Vec<u8> {
+    pub(super) fn bytes_of(&self, file: &StepFile) -> Vec<u8> {
         match file.encoding.encode(&file.source) {
             Ok(bytes) if file.fault.is_none() => bytes,
             // What is no text is kept byte for byte all the same, if it is there to be read.

@@ -54,6 +54,8 @@ pub(super) struct Desk {
     /// For what is started here and tells here.
     own: Sender<Input>,
     clients: BTreeMap<ClientId, Sender<Event>>,
+    /// The face that opened the workbench, once it has closed it: to be told when that is done.
+    opener: Option<Sender<Event>>,
     room: Option<EngineRoom>,
     view: EngineView,
     watcher: Option<Watcher>,
@@ -86,6 +88,7 @@ impl Desk {
             inputs,
             own,
             clients: BTreeMap::new(),
+            opener: None,
             room: None,
             view: EngineView::default(),
             watcher: None,
@@ -115,8 +118,9 @@ impl Desk {
         }
     }
 
-    /// Works until the face that opened the workbench closes it, or nobody is left.
-    pub(super) fn work(mut self) {
+    /// Works until the face that opened the workbench closes it. Gives those who are to be told that it has ended:
+    /// by then no process of it is left, and all is recorded.
+    pub(super) fn work(mut self) -> Vec<Sender<Event>> {
         while !self.closing {
             let Some(input) = self.next_input() else { break };
             for input in input {
@@ -126,14 +130,17 @@ impl Desk {
             self.tell_snapshot();
         }
         self.watcher = None;
-        // The engine's processes end before the last event says so.
         self.room = None;
+        // What the engine told while it was ended is still to be recorded.
+        while let Ok(input) = self.inputs.try_recv() {
+            if let Input::Engine(news) = input {
+                self.hear(news);
+            }
+        }
         if let Err(failure) = self.book.settle() {
             self.notice(Level::Error, failure.what);
         }
-        for client in self.clients.values() {
-            let _ = client.send(Event::Closed);
-        }
+        std::mem::take(&mut self.clients).into_values().chain(self.opener.take()).collect()
     }
 
     /// Waits for something to do: inputs, or the moment at which a snapshot is due. `None` is the end.
@@ -167,9 +174,10 @@ impl Desk {
     }
 
     fn leave(&mut self, client: ClientId) {
-        self.clients.remove(&client);
+        let events = self.clients.remove(&client);
         if client == OPENER {
             self.closing = true;
+            self.opener = events;
         }
         self.jobs.retain(|job| job.client != client);
         if self.current.as_ref().is_some_and(|(job, _)| job.client == client) {
@@ -596,7 +604,10 @@ impl Desk {
         };
         let last = self.book.held(&planned.step).map(|execution| execution.duration_us);
         let estimate_us = if action == PlanAction::Run { last } else { Some(0) };
-        PlanRow { id: planned.step, action, certain: planned.certain, why: planned.why, estimate_us }
+        // What runs whatever else happens is certain, also after a step of which nobody knows what it will make.
+        let must = |reason: &Reason| matches!(reason, Reason::NeverRun | Reason::Invalidated | Reason::Retried);
+        let certain = planned.certain || (action == PlanAction::Run && planned.why.iter().any(must));
+        PlanRow { id: planned.step, action, certain, why: planned.why, estimate_us }
     }
 
     fn variables(&mut self, result: Result<Vec<Variable>, EngineError>) {

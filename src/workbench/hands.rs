@@ -1,12 +1,16 @@
 //! Steps by hand: made, renamed, removed, edited and brought back by a person, through reweave.
+//!
+//! Each is a deed of the store's journal: done whole or not at all, in the history, and undone by one command.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::book::{Book, failure};
+use super::moment::now;
 use super::{Command, Event, Failure};
-use crate::run::{Encoding, Expect, StepFile, WriteError};
-use crate::step::{Digest, StepId, VersionNumber};
+use crate::run::{Encoding, StepFile};
+use crate::step::{Author, Digest, Provenance, StepId, VersionNumber};
+use crate::store::{Change, DeedError, DeedKind, Plan};
 
 /// Does what a person asked to be done with a step's file, and says what was done.
 ///
@@ -14,40 +18,58 @@ use crate::step::{Digest, StepId, VersionNumber};
 /// When it can't be done; then the file is as it was.
 pub(super) fn perform(book: &mut Book, command: Command) -> Result<String, Failure> {
     match command {
-        Command::NewStep { step, source } => make(book, &step, &source),
+        Command::NewStep { step, source } => {
+            if book.step(&step).is_some() {
+                return Err(exists(&step));
+            }
+            let title = format!("new {step}");
+            let change = change(path_of(&step, "py"), &step, None, Some(source.into_bytes()));
+            carry_out(book, DeedKind::New, title, vec![change])?;
+            Ok(format!("{step} was made"))
+        }
         Command::Edit { step, source } => {
-            let file = file(book, &step)?;
-            replace(book, &file, &source)?;
+            let (file, old) = present(book, &step)?;
+            let new = file.encoding.encode(&source).map_err(|error| Failure {
+                what: format!("{}: {error}", file.path.display()),
+                hint: Some(format!("save the file as {} first", Encoding::UTF8)),
+            })?;
+            if new == old {
+                return Ok(format!("{step} is as it was"));
+            }
+            let change = change(shown(&file.path), &step, Some(old), Some(new));
+            carry_out(book, DeedKind::Edit, format!("edit {step}"), vec![change])?;
             Ok(format!("{step} was changed"))
         }
         Command::Restore { step, version } => restore(book, &step, version),
-        Command::Rename { step, to } => rename(book, &step, &to),
+        Command::Rename { step, to } => {
+            let (file, old) = present(book, &step)?;
+            if book.step(&to).is_some() {
+                return Err(exists(&to));
+            }
+            let ending = file.path.extension().and_then(|ending| ending.to_str()).unwrap_or("py");
+            let changes = vec![
+                change(shown(&file.path), &step, Some(old.clone()), None),
+                change(path_of(&to, ending), &to, None, Some(old)),
+            ];
+            carry_out(book, DeedKind::Rename, format!("rename {step} to {to}"), changes)?;
+            Ok(format!("{step} is {to} now"))
+        }
         Command::Delete { step } => {
-            let file = file(book, &step)?;
-            book.dir().files().remove(&file.path, file.digest).map_err(write_failure)?;
-            Ok(format!("{step} was removed; `reweave restore` brings it back"))
+            let (file, old) = present(book, &step)?;
+            let change = change(shown(&file.path), &step, Some(old), None);
+            carry_out(book, DeedKind::Delete, format!("delete {step}"), vec![change])?;
+            Ok(format!("{step} was removed; `reweave undo` brings it back"))
+        }
+        Command::Undo => {
+            let done = book.store().undo(&book.dir().files(), now()).map_err(deed_failure)?;
+            Ok(format!("undone: {}", done.deed.title))
+        }
+        Command::Redo => {
+            let done = book.store().redo(&book.dir().files(), now()).map_err(deed_failure)?;
+            Ok(format!("done again: {}", done.deed.title))
         }
         other => Err(Failure { what: format!("this can't be asked here: {other:?}"), hint: None }),
     }
-}
-
-fn make(book: &Book, step: &StepId, source: &str) -> Result<String, Failure> {
-    if book.step(step).is_some() {
-        return Err(exists(step));
-    }
-    let path = path_of(step, "py");
-    book.dir().files().write(&path, source.as_bytes(), Expect::Absent).map_err(write_failure)?;
-    Ok(format!("{step} was made"))
-}
-
-fn rename(book: &Book, step: &StepId, to: &StepId) -> Result<String, Failure> {
-    let file = file(book, step)?;
-    if book.step(to).is_some() {
-        return Err(exists(to));
-    }
-    let ending = file.path.extension().and_then(|ending| ending.to_str()).unwrap_or("py");
-    book.dir().files().rename(&file.path, &path_of(to, ending), file.digest).map_err(write_failure)?;
-    Ok(format!("{step} is {to} now"))
 }
 
 fn restore(book: &Book, step: &StepId, version: VersionNumber) -> Result<String, Failure> {
@@ -55,25 +77,37 @@ fn restore(book: &Book, step: &StepId, version: VersionNumber) -> Result<String,
         let hint = Some(format!("`reweave log DIR {step}` lists the versions"));
         Failure { hint, ..failure(error) }
     })?;
-    let files = book.dir().files();
-    let written = match book.step(step) {
-        Some(entry) if entry.file.digest == Digest::of(&text) => {
-            return Ok(format!("{step} is as in {version} already"));
-        }
-        Some(entry) => files.write(&entry.file.path, &text, Expect::Content(entry.file.digest)),
-        None => files.write(&path_of(step, "py"), &text, Expect::Absent),
+    let title = format!("restore {step} as in {version}");
+    let change = match present(book, step) {
+        Ok((file, _)) if file.digest == Digest::of(&text) => return Ok(format!("{step} is as in {version} already")),
+        Ok((file, old)) => change(shown(&file.path), step, Some(old), Some(text)),
+        // Of a removed step only its texts are known: one that starts a shell was a shell's.
+        Err(_) => change(path_of(step, if is_shell(&text) { "sh" } else { "py" }), step, None, Some(text)),
     };
-    written.map_err(write_failure)?;
+    carry_out(book, DeedKind::Restore, title, vec![change])?;
     Ok(format!("{step} is as in {version} again"))
 }
 
-fn replace(book: &Book, file: &StepFile, source: &str) -> Result<(), Failure> {
-    let bytes = file.encoding.encode(source).map_err(|error| Failure {
-        what: format!("{}: {error}", file.path.display()),
-        hint: Some(format!("save the file as {} first", Encoding::UTF8)),
-    })?;
-    book.dir().files().write(&file.path, &bytes, Expect::Content(file.digest)).map_err(write_failure)?;
-    Ok(())
+fn is_shell(text: &[u8]) -> bool {
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    first.starts_with(b"#!") && first.ends_with(b"sh")
+}
+
+fn carry_out(book: &Book, kind: DeedKind, title: String, changes: Vec<Change>) -> Result<(), Failure> {
+    let provenance = Provenance { reason: Some(title.clone()), ..Provenance::new(Author::Person, now()) };
+    let plan = Plan { kind, title, provenance, decision: None, changes };
+    book.store().carry_out(&book.dir().files(), &plan).map(drop).map_err(deed_failure)
+}
+
+fn change(path: String, step: &StepId, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Change {
+    Change { path, step: Some(step.clone()), before, after }
+}
+
+/// The file of a step that is there, and its bytes.
+fn present(book: &Book, step: &StepId) -> Result<(Arc<StepFile>, Vec<u8>), Failure> {
+    let file = Arc::clone(&book.step(step).ok_or_else(|| no_such_step(step))?.file);
+    let bytes = book.bytes_of(&file);
+    Ok((file, bytes))
 }
 
 /// The text of a step, with the text of its last execution where that is another.
@@ -98,17 +132,15 @@ fn exists(step: &StepId) -> Failure {
     Failure { what: format!("there is a step {step} already"), hint: Some("choose another name".to_owned()) }
 }
 
-fn file(book: &Book, step: &StepId) -> Result<Arc<StepFile>, Failure> {
-    Ok(Arc::clone(&book.step(step).ok_or_else(|| no_such_step(step))?.file))
+fn path_of(step: &StepId, ending: &str) -> String {
+    format!("{step}.{ending}")
 }
 
-fn path_of(step: &StepId, ending: &str) -> PathBuf {
-    let mut path = Path::new(step.as_str()).to_path_buf().into_os_string();
-    path.push(".");
-    path.push(ending);
-    path.into()
+/// A step's path is UTF-8, since its id is.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
-fn write_failure(error: WriteError) -> Failure {
-    Failure { hint: Some(error.hint().to_owned()), what: error.to_string() }
+fn deed_failure(error: DeedError) -> Failure {
+    Failure { hint: error.hint(), what: error.to_string() }
 }

@@ -21,6 +21,8 @@ mod job;
 mod marks;
 mod moment;
 mod open;
+#[cfg(unix)]
+mod remote;
 mod rows;
 mod setup;
 mod snapshot;

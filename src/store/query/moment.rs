@@ -120,6 +120,15 @@ impl Reader {
         }
     }
 
+    /// The last event that a moment is not before: its `seq`.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is no such moment.
+    pub fn event_of(&self, moment: &Moment) -> Result<i64, StoreError> {
+        let _now = self.snapshot()?;
+        Ok(self.seq_of(moment)?.unwrap_or(i64::MAX))
+    }
+
     /// The present moment as an event, to come back to.
     ///
     /// # Errors

@@ -1,0 +1,385 @@
+//! `run`, `replay`, `state`, `status`, `log` and `query` on a real interpreter, as a person and as a program see them.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod common;
+
+use common::Run;
+
+/// Three steps in a row, one that fails, one that needs what it should have made, and one apart.
+fn story() -> Run {
+    Run::new(&[
+        ("01_load.py", "rows = [3, 1, 2]\nprint('loaded', len(rows))\n"),
+        ("02_sort.py", "rows = sorted(rows)\nrows\n"),
+        ("03_fit.py", "model = rows[0] / (rows[0] - 1)\n"),
+        ("04_report.py", "print(model)\n"),
+        ("05_apart.py", "note = 'alone'\n"),
+    ])
+}
+
+#[test]
+fn a_run_tells_each_step_and_ends_with_1_where_one_failed() {
+    let run = story();
+    assert_answer!(run.call("run", &[]), @"
+    01_load    ran        [time]  never run
+        loaded 3
+    02_sort    ran        [time]  never run
+        => [1, 2, 3]
+    03_fit     failed     [time]  never run
+        ZeroDivisionError: division by zero
+          line 1: model = rows[0] / (rows[0] - 1)
+    04_report  blocked   blocked by 03_fit: model
+    05_apart   ran        [time]  never run
+    5 steps: 3 ran, 1 failed, 1 blocked
+    [exit Some(1)]
+    ");
+    // A second run keeps all that it can, the failure too.
+    assert_answer!(run.call("run", &[]), @"
+    01_load    kept
+        loaded 3
+    02_sort    kept
+        => [1, 2, 3]
+    03_fit     failed before
+        ZeroDivisionError: division by zero
+          line 1: model = rows[0] / (rows[0] - 1)
+    04_report  blocked   blocked by 03_fit: model
+    05_apart   kept
+    5 steps: 3 kept, 1 failed, 1 blocked
+    [exit Some(1)]
+    ");
+    assert_answer!(run.call("status", &[]), @"
+    01_load    fresh
+    02_sort    fresh
+    03_fit     failed   ZeroDivisionError: division by zero
+    04_report  blocked  blocked by 03_fit: model
+    05_apart   fresh
+    5 steps: 3 fresh, 1 failed, 1 blocked
+    ");
+}
+
+#[test]
+fn a_run_answers_with_one_document() {
+    let run = Run::new(&[("a.py", "print('hi')\n40 + 2\n"), ("b.py", "1 / 0\n")]);
+    assert_answer!(run.call("run", &["--json"]), @r#"
+    {"steps":[{"id":"a","status":"fresh","ran":true,"carried":false,"rebuilt":false,"why":"never run","reasons":[{"reason":"never_run","text":"never run"}],"recorded":false,"stdout":"hi\n","stderr":"","stdout_truncated":false,"display":{"repr":"42","mime":{}},"displays":[],"error":null,"duration_ms":0},{"id":"b","status":"failed","ran":true,"carried":false,"rebuilt":false,"why":"never run","reasons":[{"reason":"never_run","text":"never run"}],"recorded":false,"stdout":"","stderr":"","stdout_truncated":false,"display":null,"displays":[],"error":{"type":"ZeroDivisionError","module":"builtins","message":"division by zero","line":1,"step":"b","caused_by":null,"columns":[1,6],"stack":[{"step":"b","file":"[dir]/b.py","line":1,"function":"<module>","text":"1 / 0","saw":{"expression":"1 / 0","names":{}}}],"notes":[],"context":null},"duration_ms":0}],"ran":2,"kept":0,"rebuilt":0,"failed":1,"blocked":0}
+    [exit Some(1)]
+    "#);
+}
+
+#[test]
+fn events_are_lines_and_the_document_comes_last() {
+    let run = Run::new(&[("a.py", "print('hi')\n")]);
+    assert_answer!(run.call("run", &["--events"]), @r#"
+    {"event":"started","id":"a","why":"never run","reasons":[{"reason":"never_run","text":"never run"}],"rebuilt":false}
+    {"event":"printed","id":"a","stream":"stdout","text":"hi\n"}
+    {"event":"settled","id":"a","status":"fresh","ran":true,"rebuilt":false,"why":"never run","error":null}
+    {"steps":[{"id":"a","status":"fresh","ran":true,"carried":false,"rebuilt":false,"why":"never run","reasons":[{"reason":"never_run","text":"never run"}],"recorded":false,"stdout":"hi\n","stderr":"","stdout_truncated":false,"display":null,"displays":[],"error":null,"duration_ms":0}],"ran":1,"kept":0,"rebuilt":0,"failed":0,"blocked":0}
+    "#);
+}
+
+#[test]
+fn an_edit_runs_what_depends_on_it_and_nothing_else() {
+    let run = story();
+    run.call("run", &[]);
+    run.write("03_fit.py", "model = rows[0] * 10\n");
+    assert_answer!(run.call("status", &[]), @"
+    01_load    fresh
+    02_sort    fresh
+    03_fit     stale    its code changed
+    04_report  never
+    05_apart   fresh
+    5 steps: 3 fresh, 1 stale, 1 never
+    ");
+    assert_answer!(run.call("replay", &["--dry-run"]), @"
+    01_load    keep
+    02_sort    keep
+    03_fit     run        [time]  its code changed
+    04_report  run             ?  never run
+    05_apart   keep?
+    2 of 5 would run, about [time] and 1 never timed; `?` depends on what others give
+    ");
+    assert_answer!(run.call("run", &[]), @"
+    01_load    kept
+        loaded 3
+    02_sort    kept
+        => [1, 2, 3]
+    03_fit     ran        [time]  its code changed
+    04_report  ran        [time]  never run
+        10
+    05_apart   kept
+    5 steps: 2 ran, 3 kept
+    ");
+    // A comment changes nothing.
+    run.write("01_load.py", "rows = [3, 1, 2]  # as ever\nprint('loaded', len(rows))\n");
+    assert_eq!(run.json("run", &[])["ran"], 0);
+    assert_answer!(run.call("status", &[]), @"
+    01_load    fresh
+    02_sort    fresh
+    03_fit     fresh
+    04_report  fresh
+    05_apart   fresh
+    5 steps: 5 fresh
+    ");
+}
+
+#[test]
+fn a_replay_marks_first() {
+    let run = Run::new(&[("a.py", "x = 1\n"), ("b.py", "y = x\n"), ("c.py", "z = 3\n")]);
+    run.call("run", &[]);
+    assert_answer!(run.call("replay", &["--from", "a"]), @"
+    a  ran        [time]  marked by hand
+    b  kept
+    c  kept
+    3 steps: 1 ran, 2 kept
+    ");
+    assert_answer!(run.call("replay", &["--all", "--until", "b"]), @"
+    a  ran        [time]  marked by hand
+    b  ran        [time]  marked by hand
+    3 steps: 2 ran, 1 kept
+    ");
+    assert_answer!(run.call("replay", &["--all", "--dry-run", "--json"]), @r#"{"plan":[{"id":"a","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0},{"id":"b","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0},{"id":"c","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0}]}"#);
+}
+
+#[test]
+fn a_mark_by_hand_forces_one_execution() {
+    let run = Run::new(&[("a.py", "x = 1\n"), ("b.py", "y = x\n")]);
+    run.call("run", &[]);
+    run.call("invalidate", &["a"]);
+    assert_answer!(run.call("status", &[]), @"
+    a  stale    marked by hand
+    b  stale    x from a
+    2 steps: 2 stale
+    ");
+    assert_answer!(run.call("run", &[]), @"
+    a  ran        [time]  marked by hand
+    b  kept
+    2 steps: 1 ran, 1 kept
+    ");
+    assert_eq!(run.json("run", &[])["ran"], 0);
+}
+
+#[test]
+fn only_what_is_named_is_brought_up_to_date() {
+    let run = story();
+    assert_answer!(run.call("run", &["02"]), @"
+    01_load    ran        [time]  never run
+        loaded 3
+    02_sort    ran        [time]  never run
+        => [1, 2, 3]
+    5 steps: 2 ran, 3 not up to date
+    ");
+}
+
+#[test]
+fn on_error_stop_and_continue_follow_the_settings() {
+    let run = story();
+    run.write("reweave.toml", "on_error = \"stop\"\n");
+    assert_answer!(run.call("run", &[]), @"
+    01_load    ran        [time]  never run
+        loaded 3
+    02_sort    ran        [time]  never run
+        => [1, 2, 3]
+    03_fit     failed     [time]  never run
+        ZeroDivisionError: division by zero
+          line 1: model = rows[0] / (rows[0] - 1)
+    04_report  blocked   the run stopped at 03_fit
+    05_apart   blocked   the run stopped at 03_fit
+    5 steps: 2 ran, 1 failed, 2 blocked
+    [exit Some(1)]
+    ");
+    run.write("reweave.toml", "on_error = \"continue\"\n");
+    assert_answer!(run.call("run", &[]), @"
+    01_load    kept
+        loaded 3
+    02_sort    kept
+        => [1, 2, 3]
+    03_fit     failed before
+        ZeroDivisionError: division by zero
+          line 1: model = rows[0] / (rows[0] - 1)
+    04_report  failed     [time]  never run
+        NameError: name 'model' is not defined
+          line 1: print(model)
+          only follows from the failure of 03_fit
+    05_apart   ran        [time]  never run
+    5 steps: 1 ran, 2 kept, 1 failed, 1 failed in consequence
+    [exit Some(1)]
+    ");
+}
+
+#[test]
+fn variables_are_told_as_of_any_step() {
+    let run = story();
+    run.call("run", &[]);
+    assert_answer!(run.call("state", &["--at", "01_load"]), @"
+    after 01_load
+    rows  list  [3, 1, 2]
+    ");
+    assert_answer!(run.call("state", &["rows", "--at", "02", "--json"]), @r#"{"at":"02_sort","variables":[{"name":"rows","type":"list","repr":"[1, 2, 3]","truncated":false,"digest":"[digest]","written_by":"02_sort","shape":"len 3"}]}"#);
+    assert_answer!(run.call("state", &["nothing"]), @r#"
+    after 05_apart
+    warning: there is no variable "nothing" after 05_apart
+    "#);
+}
+
+#[test]
+fn the_story_is_told_newest_first() {
+    let run = Run::new(&[("a.py", "x = 1\n")]);
+    run.call("run", &[]);
+    run.write("a.py", "x = 2\n");
+    run.call("run", &[]);
+    run.call("rename", &["a", "b"]);
+    run.call("undo", &[]);
+    assert_answer!(run.call("log", &[]), @"
+    [moment]  a  renamed from b to a by a person
+    [moment]  a  renamed from a to b by a person
+    [moment]  a  v2 ran in [time]: its code changed
+    [moment]  a  v2 by a person, [moment]
+    [moment]  a  v1 ran in [time]: never run
+    [moment]  a  v1 by a person, [moment]
+    ");
+    assert_answer!(run.call("log", &["a", "--name", "x", "--json"]), @r#"{"entries":[{"seq":4,"when":"[moment]","id":"a","what":"executed","execution":2,"version":2,"outcome":"done","duration_ms":0,"error":null,"caused_by":null,"nondeterministic":[],"why":"its code changed","reasons":[{"reason":"source_changed","text":"its code changed"}]},{"seq":2,"when":"[moment]","id":"a","what":"executed","execution":1,"version":1,"outcome":"done","duration_ms":0,"error":null,"caused_by":null,"nondeterministic":[],"why":"never run","reasons":[{"reason":"never_run","text":"never run"}]}]}"#);
+    assert_answer!(run.call("show", &["a"]), @"
+    a  fresh
+    v2 by a person, [moment]
+
+      1  x = 2
+
+    v2 ran in [time], [moment]: its code changed
+
+    before that
+      v1 ran in [time], [moment]: never run
+
+    other versions
+      v1 by a person, [moment]
+    ");
+}
+
+#[test]
+fn questions_are_answered_from_the_record() {
+    let run = Run::new(&[("a.py", "x = 1\n"), ("b.py", "y = x + 1\n"), ("c.py", "z = y\n")]);
+    // Before anything ran, by the texts.
+    assert_answer!(run.call("query", &["affected-by", "a"]), @"
+    b  x from a
+    c  y from b
+    ");
+    run.call("run", &[]);
+    assert_answer!(run.call("query", &["affected-by", "a:x"]), @"
+    b  x from a
+    c  y from b
+    ");
+    assert_answer!(run.call("query", &["needs", "c"]), @"
+    a  x
+    b  y
+    ");
+    assert_answer!(run.call("query", &["at", "b"]), @"
+    a  v1, v1 ran
+        x = 1
+    b  v1, v1 ran
+        y = x + 1
+    values
+        x  0ff8f1625c by a
+        y  bd44738c7e by b
+    ");
+    run.write("a.py", "x = 5\n");
+    run.call("run", &[]);
+    assert_answer!(run.call("query", &["writers", "x"]), @"
+    [moment]  a v2 wrote it, changed
+    [moment]  a v1 wrote it, changed
+    ");
+    assert_answer!(run.call("query", &["readers", "x"]), @"
+    [moment]  b v1 read it
+    [moment]  b v1 read it
+    ");
+    assert_answer!(run.call("query", &["diff", "a:v1", "now"]), @"
+    a  text, output, outcome
+        @@ -1 +1 @@
+        -x = 1
+        +x = 5
+    b  new, text, output, outcome
+        @@ -0,0 +1 @@
+        +y = x + 1
+    c  new, text, output, outcome
+        @@ -0,0 +1 @@
+        +z = y
+    x: another value
+    y: another value
+    z: another value
+    a -> b:  | x
+    b -> c:  | y
+    ");
+    assert_answer!(run.call("query", &["by-agent"]), @"nobody proposed anything");
+    assert_answer!(run.call("query", &["diff", "sometime", "now"]), @r#"
+    error: "sometime" is no moment; say now, a time (2026-11-27T10:00), an execution (e12), a version (01_load:v3) or an event (@40)
+    [exit Some(2)]
+    "#);
+}
+
+#[test]
+fn the_graph_is_drawn() {
+    let run = story();
+    assert_answer!(run.call("graph", &[]), @"
+    ○  01_load  never
+    ○  02_sort  never
+    ○  03_fit  never
+    ○  04_report  never
+
+    ○  05_apart  never
+    ");
+    assert_answer!(run.call("graph", &["--format", "json"]), @r#"{"steps":[{"id":"01_load","kind":"step","status":"never","reads":[],"writes":["rows"]},{"id":"02_sort","kind":"step","status":"never","reads":["rows"],"writes":["rows"]},{"id":"03_fit","kind":"step","status":"never","reads":["rows"],"writes":["model"]},{"id":"04_report","kind":"step","status":"never","reads":["model"],"writes":[]},{"id":"05_apart","kind":"step","status":"never","reads":[],"writes":["note"]}],"edges":[{"from":"01_load","to":"02_sort","names":["rows"],"kind":"data"},{"from":"02_sort","to":"03_fit","names":["rows"],"kind":"data"},{"from":"03_fit","to":"04_report","names":["model"],"kind":"data"}]}"#);
+}
+
+#[test]
+fn undo_and_redo_go_through_the_journal() {
+    let run = Run::new(&[("a.py", "x = 1\n")]);
+    assert_answer!(run.call("undo", &[]), @"
+    error: there is nothing to undo
+    [exit Some(2)]
+    ");
+    run.call("delete", &["a"]);
+    assert!(!run.file("a.py").exists());
+    assert_answer!(run.call("undo", &[]), @"undone: delete a");
+    assert_eq!(run.read("a.py"), "x = 1\n");
+    assert_answer!(run.call("redo", &[]), @"done again: delete a");
+    assert!(!run.file("a.py").exists());
+}
+
+#[test]
+fn what_a_step_can_not_be_is_a_failed_step() {
+    let run = Run::new(&[("b.py", "print('fine')\n")]);
+    std::fs::write(run.file("a.py"), b"x = '\xff'\n").unwrap();
+    assert_answer!(run.call("run", &[]), @r#"
+    a  failed     [time]  never run
+        SyntaxError: a.py: line 1 is not UTF-8; save it as UTF-8, or name its encoding on line 1: # -*- coding: NAME -*-
+          line 1: raise SyntaxError("a.py: line 1 is not UTF-8; save it as UTF-8, or name its encoding on line 1: # -*- coding: NAME -*-")
+    b  ran        [time]  never run
+        fine
+    2 steps: 1 ran, 1 failed
+    error: a.py: line 1 is not UTF-8; save it as UTF-8, or name its encoding on line 1: # -*- coding: NAME -*-
+    [exit Some(1)]
+    "#);
+}
+
+#[test]
+fn bad_settings_are_named_with_their_place() {
+    let run = Run::new(&[("a.py", "x = 1\n"), ("reweave.toml", "on_eror = \"stop\"\nseed = -1\n")]);
+    assert_answer!(run.call("run", &[]), @r#"
+    warning: reweave.toml:1: unknown setting "on_eror": did you mean "on_error"?
+    warning: reweave.toml:2: seed is -1: give a whole number from 0 to 4294967295
+    error: reweave.toml:2: seed is -1: give a whole number from 0 to 4294967295
+    hint: correct reweave.toml; `reweave config` lists the settings
+    [exit Some(2)]
+    "#);
+    assert_answer!(run.call("run", &["--limit", "time"]), @"
+    error: --limit time: a limit is KEY=VALUE
+    hint: for example `--limit time=30s`, `--limit memory=2GB`
+    [exit Some(2)]
+    ");
+    assert_answer!(run.call("run", &["--python", "/no/such/python"]), @r#"
+    warning: reweave.toml:1: unknown setting "on_eror": did you mean "on_error"?
+    warning: reweave.toml:2: seed is -1: give a whole number from 0 to 4294967295
+    error: reweave.toml:2: seed is -1: give a whole number from 0 to 4294967295
+    hint: correct reweave.toml; `reweave config` lists the settings
+    [exit Some(2)]
+    "#);
+}
