@@ -86,7 +86,7 @@ fn a_directory_that_can_not_be_written() {
     command.args(["status", "."]).current_dir(run.path());
     if rustix::process::geteuid().is_root() {
         // Root may write anywhere: be somebody else.
-        command.uid(65534).env("HOME", "/nonexistent").env_remove("XDG_RUNTIME_DIR");
+        command.uid(65534).env("HOME", "/nonexistent").env("REWEAVE_HOME", std::env::temp_dir().join("reweave-nobody"));
         let mut probe = Command::new(env!("CARGO_BIN_EXE_reweave"));
         if probe.arg("--version").uid(65534).output().is_err() {
             eprintln!("skipped: another user may not execute the program here");
