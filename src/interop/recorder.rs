@@ -218,16 +218,23 @@ impl<'s> Recorder<'s> {
             let text = given.text.unwrap_or_else(|| given.recorded.all_output());
             return self.note(TOP, NoteKind::Other, "result of an unknown call", &text);
         };
-        let text = given.text.map(|text| self.bounded(text));
+        let mut was_cut = false;
         if let Some(open) = self.frames.get_mut(frame.0)
             && let Some(item) = open.queue.iter_mut().find(|item| item.serial == serial)
         {
             item.ready = true;
             match &mut item.what {
-                What::Note(note) => note.result = text,
+                What::Note(note) => {
+                    note.result = given.text.map(|text| {
+                        let (text, cut) = bounded(text);
+                        was_cut = cut;
+                        text
+                    });
+                }
                 What::Step(step) => step.recorded = Some(given.recorded),
             }
         }
+        self.cut += usize::from(was_cut);
         self.drain(frame)
     }
 
