@@ -348,3 +348,14 @@ fn a_step_marked_by_hand_runs_once() {
         .unwrap();
     assert_eq!(ran, ["1"], "it gave the same value, so that what reads it is kept");
 }
+
+#[test]
+fn what_notebooks_take_from_ipython_is_there_without_it() {
+    let steps =
+        [("1", "from IPython.display import HTML, display\nimport IPython"), ("2", "display(1)\nHTML('<b>x</b>')")];
+    let mut run = Run::new(OnError::Block);
+    let told = run.update(&steps);
+    assert_eq!(told.results["2"], " None", "{told:?}");
+    let shown = &run.held[&"2".parse::<StepId>().unwrap()][0].displays;
+    assert_eq!(shown[1].mime["text/html"], "<b>x</b>");
+}

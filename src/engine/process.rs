@@ -17,12 +17,13 @@ use super::task::{EngineError, Settings, StopHandle};
 use crate::step::Stream;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 13] = [
+const MODULES: [(&str, &str); 14] = [
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
     ("hidden", include_str!("worker/hidden.py")),
+    ("ipython", include_str!("worker/ipython.py")),
     ("magics", include_str!("worker/magics.py")),
     ("names", include_str!("worker/names.py")),
     ("shown", include_str!("worker/shown.py")),

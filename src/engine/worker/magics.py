@@ -18,6 +18,8 @@ import sys
 import time
 from typing import Any, Iterator
 
+from . import ipython
+
 _ASSIGN = re.compile(r"^(\s*)([A-Za-z_][\w.\[\]'\", ]*?)\s*=\s*(%|!)(.*)$", re.S)
 _HELP = re.compile(r"^(\s*)(\?{1,2}\s*[\w.*]+|%?[\w.]+\s*\?{1,2})\s*;?\s*$")
 
@@ -319,6 +321,7 @@ def install(worker: Any) -> None:
         return shell
 
     builtins.get_ipython = get_ipython  # type: ignore[attr-defined]
+    ipython.install(worker.shown.display, shell)
 
 
 def silenced(worker: Any, filename: str, node: ast.stmt) -> bool:
