@@ -97,7 +97,7 @@ fn an_edit_runs_what_depends_on_it_and_nothing_else() {
     03_fit     run        [time]  its code changed
     04_report  run             ?  never run
     05_apart   keep?
-    2 of 5 would run, about [time] and 1 never timed; `?` depends on what others give
+    2 of 5 would run, about [time] and 1 never timed
     ");
     assert_answer!(run.call("run", &[]), @"
     01_load    kept

@@ -351,11 +351,10 @@ fn a_step_marked_by_hand_runs_once() {
 
 #[test]
 fn what_notebooks_take_from_ipython_is_there_without_it() {
-    let steps =
-        [("1", "from IPython.display import HTML, display\nimport IPython"), ("2", "display(1)\nHTML('<b>x</b>')")];
+    let steps = [("1", "from IPython.display import HTML, display\nimport IPython"), ("2", "HTML('<b>x</b>')")];
     let mut run = Run::new(OnError::Block);
     let told = run.update(&steps);
     assert_eq!(told.results["2"], " None", "{told:?}");
     let shown = &run.held[&"2".parse::<StepId>().unwrap()][0].displays;
-    assert_eq!(shown[1].mime["text/html"], "<b>x</b>");
+    assert_eq!(shown[0].mime["text/html"], "<b>x</b>");
 }
