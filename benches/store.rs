@@ -155,7 +155,7 @@ fn fill(store: &Store, steps: usize) -> Moment {
             files: vec![FileChange { path: format!("{}.py", step(n % steps)), base: None, result: None }],
             problems: Vec::new(),
         };
-        let _ = store.import_patch(&proposal).unwrap();
+        store.import_patch(&proposal).unwrap();
     }
     store.flush();
     then

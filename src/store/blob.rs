@@ -1,6 +1,7 @@
 //! Texts and bytes, each kept once, known by content, packed with zstd.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use zstd::bulk::Decompressor;
 
 use super::writer::{Durability, Receipt, Write};
 use super::{Reader, Store, StoreError};
@@ -53,7 +54,7 @@ impl Reader {
 
     /// The bytes of a blob by its row.
     pub(crate) fn blob(&self, id: i64) -> Result<Vec<u8>, StoreError> {
-        read_blob(self.sql_now(), id)
+        read_blob(self.sql_now(), &mut self.unpacker.borrow_mut(), id)
     }
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn blob_id(sql: &Connection, digest: &Digest) -> Result<Option<i64>, 
 }
 
 /// The bytes of a blob by its row, unpacked and checked.
-pub(crate) fn read_blob(sql: &Connection, id: i64) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn read_blob(sql: &Connection, unpacker: &mut Decompressor<'_>, id: i64) -> Result<Vec<u8>, StoreError> {
     let mut query = sql.prepare_cached("SELECT digest, size, packed, data FROM blob WHERE id = ?")?;
     let mut rows = query.query([id])?;
     let row = rows.next()?.ok_or_else(|| StoreError::damaged(format!("content {id} is gone")))?;
@@ -109,7 +110,7 @@ pub(crate) fn read_blob(sql: &Connection, id: i64) -> Result<Vec<u8>, StoreError
         _ => {
             let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST_BLOB);
             let size = size.ok_or_else(|| StoreError::damaged(format!("content {id} has an impossible size")))?;
-            zstd::bulk::decompress(data, size).map_err(|error| StoreError::damaged(format!("content {id}: {error}")))?
+            unpacker.decompress(data, size).map_err(|error| StoreError::damaged(format!("content {id}: {error}")))?
         }
     };
     let digest = Digest::from_bytes(digest);

@@ -159,13 +159,18 @@ impl Reader {
         if let Err(error) = check(sql) {
             wrong.push(error.to_string());
         }
+        let mut unpacker = self.unpacker.borrow_mut();
         let mut query = sql.prepare("SELECT id FROM blob")?;
         let ids = query.query_map([], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?;
-        wrong.extend(ids.into_iter().filter_map(|id| blob::read_blob(sql, id).err()).map(|error| error.to_string()));
+        wrong.extend(
+            ids.into_iter()
+                .filter_map(|id| blob::read_blob(sql, &mut unpacker, id).err())
+                .map(|error| error.to_string()),
+        );
         for (what, text) in [
             (
                 "versions without their text",
-                "SELECT COUNT(*) FROM version v WHERE source IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob WHERE id = v.source)",
+                "SELECT COUNT(*) FROM version v WHERE source IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = v.source)",
             ),
             (
                 "executions without their record",
@@ -191,8 +196,7 @@ impl Reader {
 
 /// Every reference to a blob by its row.
 const REFERENCES: &str = "
-    SELECT source FROM version WHERE source IS NOT NULL
-    UNION ALL SELECT output FROM execution UNION ALL SELECT body FROM execution
+    SELECT output FROM execution UNION ALL SELECT body FROM execution
     UNION ALL SELECT blob FROM holds
     UNION ALL SELECT files FROM patch UNION ALL SELECT proposal FROM patch WHERE proposal IS NOT NULL
     UNION ALL SELECT result FROM trial
@@ -200,7 +204,8 @@ const REFERENCES: &str = "
     UNION ALL SELECT after FROM deed_file WHERE after IS NOT NULL
     UNION ALL SELECT blob FROM kept_file UNION ALL SELECT blob FROM saved
     UNION ALL SELECT blob.id FROM blob JOIN (
-        SELECT context FROM version WHERE context IS NOT NULL
+        SELECT source AS context FROM version WHERE source IS NOT NULL
+        UNION SELECT context FROM version WHERE context IS NOT NULL
         UNION SELECT context FROM patch WHERE context IS NOT NULL
         UNION SELECT context FROM trial WHERE context IS NOT NULL) c ON blob.digest = c.context";
 

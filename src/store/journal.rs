@@ -328,11 +328,7 @@ impl Write<'_> {
         for file in files {
             let Some(step) = &file.step else { continue };
             let number = match &file.after {
-                Some(after) => {
-                    let blob = super::blob::blob_id(self.sql, after)?
-                        .ok_or_else(|| StoreError::damaged(format!("content {} is gone", after.short())))?;
-                    self.version_of_blob(step, Some(blob), &deed.provenance)?
-                }
+                Some(after) => self.version_of_blob(step, Some(*after), &deed.provenance)?,
                 None if line(self.sql, step)?.is_some() => self.version_of_blob(step, None, &deed.provenance)?,
                 None => continue,
             };

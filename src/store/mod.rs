@@ -38,6 +38,7 @@ mod provenance;
 pub mod query;
 mod reader;
 mod saved;
+mod scan;
 mod schema;
 mod scratch;
 mod version;
@@ -62,8 +63,8 @@ pub use owner::{Claim, Incumbent, OwnerError, Ownership, claim};
 pub use patch::{Arrival, Proposal, Trial};
 pub use reader::Reader;
 pub use saved::SavedValue;
+pub use scan::Seen;
 pub use schema::SCHEMA;
-pub use version::Seen;
 pub use writer::Receipt;
 
 use scratch::Scratch;

@@ -113,15 +113,29 @@ const MANY: usize = 2_000;
 impl Names {
     /// Names for about `wanted` different ids.
     pub(crate) fn for_many(sql: &Connection, wanted: usize) -> Result<Self, StoreError> {
+        if wanted < MANY { Ok(Self::default()) } else { Self::all(sql) }
+    }
+
+    /// All names that a store knows.
+    pub(crate) fn all(sql: &Connection) -> Result<Self, StoreError> {
         let mut names = Self::default();
-        if wanted >= MANY {
-            let mut query = sql.prepare_cached("SELECT id, file, text FROM name")?;
-            let mut rows = query.query([])?;
-            while let Some(row) = rows.next()? {
-                names.0.insert(row.get(0)?, subject(row.get(1)?, &row.get::<_, String>(2)?));
-            }
+        let mut query = sql.prepare_cached("SELECT id, file, text FROM name")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let text = row.get_ref(2)?.as_str().map_err(|error| StoreError::damaged(error.to_string()))?;
+            names.0.insert(row.get(0)?, subject(row.get(1)?, text));
         }
         Ok(names)
+    }
+
+    /// The ids of those that are known, by name.
+    pub(crate) fn reversed(&self) -> HashMap<Subject, u32> {
+        self.0.iter().map(|(id, subject)| (subject.clone(), *id)).collect()
+    }
+
+    /// Gives a name an id that the store does not use.
+    pub(crate) fn add(&mut self, id: u32, subject: Subject) {
+        self.0.insert(id, subject);
     }
 
     /// The name with this id.

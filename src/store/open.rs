@@ -118,7 +118,7 @@ impl Store {
         }
         let newest_blob_at_opening = sql.query_row("SELECT COALESCE(MAX(id), 0) FROM blob", [], |row| row.get(0))?;
         let writer = Writer::start(sql, faults)?;
-        let reader = Reader::new(connect(&file, false)?, Some(writer.progress()));
+        let reader = Reader::new(connect(&file, false)?, Some(writer.progress()))?;
         Ok(Self {
             reader,
             writer: Arc::new(writer),
@@ -134,7 +134,7 @@ impl Store {
     /// # Errors
     /// When the store can't be opened once more.
     pub fn reader(&self) -> Result<Reader, StoreError> {
-        Ok(Reader::new(connect(&self.file(), false)?, Some(self.writer.progress())))
+        Reader::new(connect(&self.file(), false)?, Some(self.writer.progress()))
     }
 
     /// The database.
@@ -170,7 +170,7 @@ impl Reader {
         if writable(&run_dir.join(STORE_DIR)) {
             let sql = connect(&file, false)?;
             if schema::look(&sql)? == Found::Store(SCHEMA) {
-                return Ok(Self::new(sql, None));
+                return Self::new(sql, None);
             }
         }
         // An older schema is read through a copy that was taken forward, and so is what a read-only disk holds.
@@ -178,7 +178,7 @@ impl Reader {
         let copy = scratch.path().join(FILE);
         let sql = usable(scratch.path(), &copy)?;
         schema::migrate(&sql, SCHEMA)?;
-        Ok(Self::on_copy(sql, scratch))
+        Self::on_copy(sql, scratch)
     }
 }
 

@@ -1,8 +1,11 @@
 //! What reads a store: one connection that never writes.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction};
+use zstd::bulk::Decompressor;
 
 use super::StoreError;
 use super::scratch::Scratch;
@@ -12,24 +15,27 @@ use super::writer::Progress;
 /// question, and all that other processes have committed.
 ///
 /// It can be sent to another thread, and each thread has its own ([`super::Store::reader`]).
-#[derive(Debug)]
 pub struct Reader {
     sql: Connection,
     progress: Option<Arc<Progress>>,
+    /// Making one anew for each blob would cost more than unpacking it.
+    pub(crate) unpacker: RefCell<Decompressor<'static>>,
     /// The copy that is read, removed with the reader.
     _scratch: Option<Scratch>,
 }
 
 impl Reader {
     /// A reader on an open connection; `progress` where this process also writes.
-    pub(crate) fn new(sql: Connection, progress: Option<Arc<Progress>>) -> Self {
+    pub(crate) fn new(sql: Connection, progress: Option<Arc<Progress>>) -> Result<Self, StoreError> {
         sql.set_prepared_statement_cache_capacity(128);
-        Self { sql, progress, _scratch: None }
+        let unpacker = Decompressor::new()
+            .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })?;
+        Ok(Self { sql, progress, unpacker: RefCell::new(unpacker), _scratch: None })
     }
 
     /// A reader of a copy.
-    pub(crate) fn on_copy(sql: Connection, scratch: Scratch) -> Self {
-        Self { _scratch: Some(scratch), ..Self::new(sql, None) }
+    pub(crate) fn on_copy(sql: Connection, scratch: Scratch) -> Result<Self, StoreError> {
+        Ok(Self { _scratch: Some(scratch), ..Self::new(sql, None)? })
     }
 
     /// The connection, once all that was handed over before is there to be seen.
@@ -48,5 +54,11 @@ impl Reader {
     /// Holds the store as it is now for several statements, until the transaction is dropped.
     pub(crate) fn snapshot(&self) -> Result<Transaction<'_>, StoreError> {
         Ok(self.sql().unchecked_transaction()?)
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("sql", &self.sql).finish_non_exhaustive()
     }
 }

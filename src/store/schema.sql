@@ -42,13 +42,13 @@ CREATE TABLE path (
     PRIMARY KEY (line, since)
 ) STRICT, WITHOUT ROWID;
 
--- The immutable texts. `source` is null where the step was removed.
+-- The immutable texts. `source` is the digest of a blob, null where the step was removed.
 CREATE TABLE version (
     id          INTEGER PRIMARY KEY,
     line        INTEGER NOT NULL,
     number      INTEGER NOT NULL,
     seq         INTEGER NOT NULL,
-    source      INTEGER,
+    source      BLOB,
     at          INTEGER NOT NULL,
     author      TEXT NOT NULL,
     author_name TEXT,

@@ -1,27 +1,13 @@
 //! Versions of steps: every text ever seen, and the names that a step went by.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::event::kind;
 use super::writer::{Durability, Write};
-use super::{Reader, Store, StoreError, blob, provenance};
-use crate::run::{Scan, StepFile};
+use super::{Reader, Store, StoreError, provenance};
 use crate::step::{Digest, Provenance, StepId, Version, VersionNumber};
-
-/// What a look at the whole run brought to the store.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// The present version of every step that is there.
-    pub present: BTreeMap<StepId, VersionNumber>,
-    /// Steps with a text that is new to them.
-    pub changed: BTreeSet<StepId>,
-    /// Steps that go by another id now: from and to.
-    pub renamed: Vec<(StepId, StepId)>,
-    /// Steps whose file is gone.
-    pub removed: BTreeSet<StepId>,
-}
 
 impl Store {
     /// Records that `step` has this text, by `provenance`, and gives the version. A text equal to the step's
@@ -90,82 +76,6 @@ impl Store {
         })
         .wait()
     }
-
-    /// Records the whole run as it stands on disk. What changed becomes a version; a step that is gone while its
-    /// text turned up under a new id was renamed; other steps that are gone were removed. One transaction, safe
-    /// from a power cut; nothing is written when nothing changed. Where steps were numbered anew in a row (a to
-    /// b, b to c), each keeps its history.
-    ///
-    /// `of` says who wrote a file whose text is new; renames and removals are `by`. A file that could not be read
-    /// (`StepFile::fault`) keeps the version that it had.
-    ///
-    /// # Errors
-    /// When it could not be committed; then nothing of it was.
-    pub fn record_scan(
-        &self,
-        scan: &Scan,
-        by: &Provenance,
-        of: impl Fn(&StepFile) -> Provenance,
-    ) -> Result<Seen, StoreError> {
-        let known = heads(self.sql())?;
-        let mut present = BTreeMap::new();
-        for file in scan.steps.iter().chain(&scan.modules) {
-            let head = known.get(&file.id).filter(|head| head.live);
-            let text = || file.encoding.encode(&file.source).ok().filter(|bytes| Digest::of(bytes) == file.digest);
-            let kept = head.and_then(|head| head.source);
-            let text = if file.fault.is_some() || kept == Some(file.digest) { None } else { text() };
-            let source = match (text, kept) {
-                (Some(text), _) => Source { digest: file.digest, text: Some(text), provenance: Some(of(file)) },
-                (None, Some(digest)) => Source { digest, text: None, provenance: None },
-                // Never read: there is nothing to keep of it yet.
-                (None, None) => continue,
-            };
-            present.insert(file.id.clone(), source);
-        }
-        self.record_present(&known, present, by)
-    }
-
-    /// The same from texts, all of them by one.
-    ///
-    /// # Errors
-    /// When it could not be committed; then nothing of it was.
-    pub fn record_run<'a>(
-        &self,
-        present: impl IntoIterator<Item = (&'a StepId, &'a [u8])>,
-        by: &Provenance,
-    ) -> Result<Seen, StoreError> {
-        let known = heads(self.sql())?;
-        let source = |step: &StepId, text: &[u8]| {
-            let digest = Digest::of(text);
-            let same = known.get(step).is_some_and(|head| head.source == Some(digest));
-            Source { digest, text: (!same).then(|| text.to_vec()), provenance: None }
-        };
-        let present = present.into_iter().map(|(step, text)| (step.clone(), source(step, text))).collect();
-        self.record_present(&known, present, by)
-    }
-
-    fn record_present(
-        &self,
-        known: &BTreeMap<StepId, Head>,
-        present: BTreeMap<StepId, Source>,
-        by: &Provenance,
-    ) -> Result<Seen, StoreError> {
-        let same =
-            |(step, source): (&StepId, &Source)| known.get(step).is_some_and(|head| head.source == Some(source.digest));
-        if known.values().all(|head| !head.live || present.contains_key(&head.step)) && present.iter().all(same) {
-            let present = present.keys().filter_map(|step| Some((step.clone(), known.get(step)?.number))).collect();
-            return Ok(Seen { present, ..Seen::default() });
-        }
-        let by = by.clone();
-        self.submit(Durability::Full, move |write| write.run(&present, &by)).wait()
-    }
-}
-
-/// The text of a step as it stands on disk. The text itself only where it may be new.
-struct Source {
-    digest: Digest,
-    text: Option<Vec<u8>>,
-    provenance: Option<Provenance>,
 }
 
 impl Reader {
@@ -175,7 +85,7 @@ impl Reader {
     /// When the store can't be read.
     pub fn versions(&self, step: &StepId) -> Result<Vec<Version>, StoreError> {
         let Some(line) = line(self.sql(), step)? else { return Ok(Vec::new()) };
-        read_versions(self.sql_now(), step, "version.line = ? ORDER BY version.number DESC", params![line.id])
+        read_versions(self.sql_now(), step, "line = ? ORDER BY number DESC", params![line.id])
     }
 
     /// The present version of a step; of one that was removed, the removal.
@@ -197,7 +107,7 @@ impl Reader {
     }
 
     fn version_in(&self, step: &StepId, line: i64, number: VersionNumber) -> Result<Version, StoreError> {
-        read_versions(self.sql_now(), step, "version.line = ? AND version.number = ?", params![line, number.0])?
+        read_versions(self.sql_now(), step, "line = ? AND number = ?", params![line, number.0])?
             .pop()
             .ok_or_else(|| StoreError::missing(format!("version {number} of step {step}")))
     }
@@ -208,13 +118,13 @@ impl Reader {
     /// [`StoreError::Missing`] when there is no such step or version, or when it is the step's removal.
     pub fn version_text(&self, step: &StepId, number: VersionNumber) -> Result<Vec<u8>, StoreError> {
         let row = line(self.sql(), step)?.ok_or_else(|| StoreError::missing(format!("step {step}")))?;
-        let source: Option<Option<i64>> = self
+        let source: Option<Option<[u8; 32]>> = self
             .sql_now()
             .prepare_cached("SELECT source FROM version WHERE line = ? AND number = ?")?
             .query_row(params![row.id, number.0], |row| row.get(0))
             .optional()?;
         match source {
-            Some(Some(blob)) => self.blob(blob),
+            Some(Some(digest)) => self.get_blob(&Digest::from_bytes(digest)),
             Some(None) => Err(StoreError::missing(format!("text of {step} {number}: it is the step's removal"))),
             None => Err(StoreError::missing(format!("version {number} of step {step}"))),
         }
@@ -242,21 +152,23 @@ impl Write<'_> {
         source: Option<(&Digest, &[u8])>,
         provenance: &Provenance,
     ) -> Result<VersionNumber, StoreError> {
-        let blob = source.map(|(digest, text)| self.blob(digest, text)).transpose()?;
-        self.version_of_blob(step, blob, provenance)
+        if let Some((digest, text)) = source {
+            self.blob(digest, text)?;
+        }
+        self.version_of_blob(step, source.map(|(digest, _)| *digest), provenance)
     }
 
     /// The same for a text that is kept already.
     pub(crate) fn version_of_blob(
         &self,
         step: &StepId,
-        blob: Option<i64>,
+        source: Option<Digest>,
         provenance: &Provenance,
     ) -> Result<VersionNumber, StoreError> {
         let old = line(self.sql, step)?;
         if let Some(old) = &old
-            && old.live == blob.is_some()
-            && head_source(self.sql, old)? == blob
+            && old.live == source.is_some()
+            && head_source(self.sql, old)? == source
         {
             return Ok(VersionNumber(old.head));
         }
@@ -278,7 +190,7 @@ impl Write<'_> {
         values.push(Box::new(line));
         values.push(Box::new(number));
         values.push(Box::new(seq));
-        values.push(Box::new(blob));
+        values.push(Box::new(source.map(|digest| digest.as_bytes().to_vec())));
         self.sql
             .prepare_cached(&format!(
                 "INSERT INTO version ({}, line, number, seq, source) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -286,7 +198,7 @@ impl Write<'_> {
             ))?
             .execute(params_from_iter(values))?;
         self.sql.prepare_cached("UPDATE line SET live = ?, head = ? WHERE id = ?")?.execute(params![
-            blob.is_some(),
+            source.is_some(),
             number,
             line
         ])?;
@@ -314,105 +226,6 @@ impl Write<'_> {
         self.sql.prepare_cached("UPDATE line SET path = ? WHERE id = ?")?.execute(params![to.as_str(), line])?;
         Ok(())
     }
-
-    /// Records a whole run.
-    fn run(&self, present: &BTreeMap<StepId, Source>, by: &Provenance) -> Result<Seen, StoreError> {
-        let mut seen = Seen::default();
-        let known = heads(self.sql)?;
-        let renames = renames(present, &known);
-        // In a row of renames an id is left by one line and taken by another, so all leave first.
-        for (from, _) in &renames {
-            if let Some(head) = known.get(from) {
-                self.sql
-                    .prepare_cached("UPDATE line SET path = ? WHERE id = ?")?
-                    .execute(params![format!("\0{}", head.line), head.line])?;
-            }
-        }
-        for (from, to) in renames {
-            if let Some(head) = known.get(&from) {
-                self.rename(head.line, &from, &to, by)?;
-                seen.renamed.push((from, to));
-            }
-        }
-        for head in heads(self.sql)?.into_values().filter(|head| head.live) {
-            if !present.contains_key(&head.step) {
-                self.version(&head.step, None, by)?;
-                seen.removed.insert(head.step);
-            }
-        }
-        let known = heads(self.sql)?;
-        for (step, source) in present {
-            let number = match known.get(step) {
-                Some(head) if head.source == Some(source.digest) => head.number,
-                _ => {
-                    let blob = match &source.text {
-                        Some(text) => self.blob(&source.digest, text)?,
-                        None => blob::blob_id(self.sql, &source.digest)?.ok_or_else(|| StoreError::Refused {
-                            why: format!("{step} was changed by another process; look again"),
-                        })?,
-                    };
-                    seen.changed.insert(step.clone());
-                    self.version_of_blob(step, Some(blob), source.provenance.as_ref().unwrap_or(by))?
-                }
-            };
-            seen.present.insert(step.clone(), number);
-        }
-        Ok(seen)
-    }
-}
-
-/// Which steps go by which new id.
-///
-/// A step whose file is gone moved to where its text stands now, if no step had that text there before; whoever
-/// had that place moved on too, and so forth, or the row is none. Where a step was put in between, nothing is
-/// gone: there a row of at least two that ends at a new id counts, since one alone is more likely a copy kept
-/// before an edit.
-fn renames(present: &BTreeMap<StepId, Source>, known: &BTreeMap<StepId, Head>) -> Vec<(StepId, StepId)> {
-    // Ids whose text is not what their line had: where a line may have gone to.
-    let mut homes: HashMap<Digest, Vec<&StepId>> = HashMap::new();
-    for (step, Source { digest, .. }) in present.iter().rev() {
-        if known.get(step).is_none_or(|head| head.live && head.source != Some(*digest)) {
-            homes.entry(*digest).or_default().push(step);
-        }
-    }
-    let mut found = Vec::new();
-    for gone in known.values().filter(|head| head.live && !present.contains_key(&head.step)) {
-        let mut row = Vec::new();
-        let mut next = Some(gone);
-        while let Some(head) = next.take() {
-            let Some(to) = head.source.and_then(|source| homes.get_mut(&source)).and_then(Vec::pop) else {
-                // The last one's text is nowhere: it was overwritten, so its id was never left, and the row is none.
-                row.clear();
-                break;
-            };
-            row.push((head.step.clone(), to.clone()));
-            next = known.get(to);
-        }
-        found.append(&mut row);
-    }
-    let mut moved: BTreeSet<StepId> = found.iter().map(|(from, _)| from.clone()).collect();
-    let taken: BTreeSet<StepId> = found.iter().map(|(_, to)| to.clone()).collect();
-    let displaced: HashMap<Digest, &Head> = known
-        .values()
-        .filter(|head| head.live && present.get(&head.step).is_some_and(|source| Some(source.digest) != head.source))
-        .filter_map(|head| Some((head.source?, head)))
-        .collect();
-    for end in present.keys().filter(|step| !known.contains_key(*step) && !taken.contains(*step)) {
-        let mut row = Vec::new();
-        let mut to = end;
-        while let Some(head) =
-            present.get(to).and_then(|source| displaced.get(&source.digest)).filter(|head| head.step != *to)
-            && !taken.contains(&head.step)
-            && moved.insert(head.step.clone())
-        {
-            row.push((head.step.clone(), to.clone()));
-            to = &head.step;
-        }
-        if row.len() > 1 {
-            found.append(&mut row);
-        }
-    }
-    found
 }
 
 /// A line by its present id.
@@ -430,29 +243,29 @@ pub(crate) fn line(sql: &Connection, step: &StepId) -> Result<Option<Line>, Stor
         .optional()?)
 }
 
-/// The blob of a line's newest version.
-fn head_source(sql: &Connection, line: &Line) -> Result<Option<i64>, StoreError> {
-    Ok(sql
+/// The digest of a line's newest version.
+fn head_source(sql: &Connection, line: &Line) -> Result<Option<Digest>, StoreError> {
+    let source: Option<Option<[u8; 32]>> = sql
         .prepare_cached("SELECT source FROM version WHERE line = ? AND number = ?")?
         .query_row(params![line.id, line.head], |row| row.get(0))
-        .optional()?
-        .flatten())
+        .optional()?;
+    Ok(source.flatten().map(Digest::from_bytes))
 }
 
-struct Head {
-    line: i64,
-    step: StepId,
-    live: bool,
-    number: VersionNumber,
-    source: Option<Digest>,
+/// A line with its newest version.
+pub(crate) struct Head {
+    pub(crate) line: i64,
+    pub(crate) step: StepId,
+    pub(crate) live: bool,
+    pub(crate) number: VersionNumber,
+    pub(crate) source: Option<Digest>,
 }
 
 /// Every line with its newest version.
-fn heads(sql: &Connection) -> Result<BTreeMap<StepId, Head>, StoreError> {
+pub(crate) fn heads(sql: &Connection) -> Result<BTreeMap<StepId, Head>, StoreError> {
     let mut query = sql.prepare_cached(
-        "SELECT line.id, line.path, line.live, line.head, blob.digest FROM line
-         JOIN version ON version.line = line.id AND version.number = line.head
-         LEFT JOIN blob ON blob.id = version.source",
+        "SELECT line.id, line.path, line.live, line.head, version.source FROM line
+         JOIN version ON version.line = line.id AND version.number = line.head",
     )?;
     let mut rows = query.query([])?;
     let mut found = BTreeMap::new();
@@ -477,11 +290,8 @@ pub(crate) fn read_versions(
     which: &str,
     values: impl rusqlite::Params,
 ) -> Result<Vec<Version>, StoreError> {
-    let columns =
-        provenance::COLUMNS.split(", ").map(|column| format!("version.{column}")).collect::<Vec<_>>().join(", ");
-    let mut query = sql.prepare_cached(&format!(
-        "SELECT version.number, blob.digest, {columns} FROM version LEFT JOIN blob ON blob.id = version.source WHERE {which}"
-    ))?;
+    let mut query =
+        sql.prepare_cached(&format!("SELECT number, source, {} FROM version WHERE {which}", provenance::COLUMNS))?;
     let mut rows = query.query(values)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

@@ -50,9 +50,8 @@ impl Reader {
         // Now, each line knows its newest version and execution; for the past they are looked for.
         let text = match seq {
             None => format!(
-                "SELECT line.id, line.path, line.head, b.digest, {RUN}
+                "SELECT line.id, line.path, line.head, v.source, {RUN}
                  FROM line JOIN version v ON v.line = line.id AND v.number = line.head
-                 JOIN blob b ON b.id = v.source
                  LEFT JOIN execution e ON e.id = line.latest
                  LEFT JOIN nameset r ON r.id = e.reads LEFT JOIN nameset w ON w.id = e.writes
                  WHERE line.live AND ?1 IS NULL"
@@ -60,14 +59,14 @@ impl Reader {
             Some(_) => format!(
                 "SELECT line.id,
                         (SELECT path FROM path WHERE path.line = line.id AND since <= ?1 ORDER BY since DESC LIMIT 1),
-                        v.number, b.digest, {RUN}
+                        v.number, v.source, {RUN}
                  FROM line
                  JOIN version v ON v.line = line.id
                       AND v.seq = (SELECT MAX(seq) FROM version WHERE line = line.id AND seq <= ?1)
-                 JOIN blob b ON b.id = v.source
                  LEFT JOIN execution e ON e.line = line.id
                       AND e.seq = (SELECT MAX(seq) FROM execution WHERE line = line.id AND seq <= ?1)
-                 LEFT JOIN nameset r ON r.id = e.reads LEFT JOIN nameset w ON w.id = e.writes"
+                 LEFT JOIN nameset r ON r.id = e.reads LEFT JOIN nameset w ON w.id = e.writes
+                 WHERE v.source IS NOT NULL"
             ),
         };
         let mut query = sql.prepare_cached(&text)?;

@@ -1,13 +1,12 @@
-//! Two moments, two runs or two executions set side by side.
+//! Two moments, or two runs, set side by side.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-use similar::TextDiff;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Moment;
 use super::cut::CutStep;
-use super::standing::held;
-use crate::step::{Digest, Execution, ExecutionId, FileContent, Name, Outcome, StepId, Stream, VersionNumber};
+use super::pair::unified;
+use super::standing::{Held, held};
+use crate::step::{Digest, ExecutionId, Outcome, StepId, VersionNumber};
 use crate::store::names::{Names, Subject};
 use crate::store::{Reader, StoreError};
 
@@ -50,8 +49,6 @@ pub struct StepAt {
     pub execution: Option<ExecutionId>,
     /// How that ended.
     pub outcome: Option<Outcome>,
-    /// The digest of all that it printed and showed.
-    output: Option<Digest>,
 }
 
 /// A name or file that holds something else.
@@ -85,25 +82,6 @@ impl Difference {
     }
 }
 
-/// How two executions differ.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ExecutionDifference {
-    /// A unified diff of the texts that ran; empty where they are equal.
-    pub source: String,
-    /// A unified diff of standard output.
-    pub stdout: String,
-    /// A unified diff of standard error.
-    pub stderr: String,
-    /// The values shown, one form after another, as a unified diff.
-    pub displays: String,
-    /// Type and message of the errors, where they differ.
-    pub error: Option<(Option<String>, Option<String>)>,
-    /// What they found in names and files that both or either looked at, where it differs.
-    pub reads: BTreeMap<Subject, (Option<Digest>, Option<Digest>)>,
-    /// What they left there.
-    pub writes: BTreeMap<Subject, (Option<Digest>, Option<Digest>)>,
-}
-
 impl Reader {
     /// How the run at `after` differs from the run at `before`. Steps that were renamed are matched.
     ///
@@ -127,9 +105,11 @@ impl Reader {
     /// [`StoreError::Missing`] when there is no such moment.
     pub fn diff(&self, before: &Moment, after: &Moment) -> Result<Difference, StoreError> {
         let _now = self.snapshot()?;
-        let old = self.side(before)?;
-        let new = self.side(after)?;
-        Ok(difference(old, new, |step| step.line.to_string()))
+        let old = self.cut(self.seq_of(before)?)?;
+        let new = self.cut(self.seq_of(after)?)?;
+        let mut names = Names::default();
+        // Equal contents are one blob.
+        self.difference(&old, &new, &mut names, |old, new| Ok(old == new))
     }
 
     /// How another run, at a moment of its own, differs from this one. Steps are matched by their ids.
@@ -149,13 +129,17 @@ impl Reader {
     /// # Errors
     /// [`StoreError::Missing`] when there is no such moment.
     pub fn diff_with(&self, before: &Moment, other: &Self, after: &Moment) -> Result<Difference, StoreError> {
-        let old = {
-            let _now = self.snapshot()?;
-            self.side(before)?
-        };
-        let _now = other.snapshot()?;
-        let new = other.side(after)?;
-        Ok(difference(old, new, |step| step.at.step.to_string()))
+        let (_ours, _theirs) = (self.snapshot()?, other.snapshot()?);
+        let old = self.cut(self.seq_of(before)?)?;
+        let mut new = other.cut(other.seq_of(after)?)?;
+        let mut names = self.translate(&old, other, &mut new)?;
+        self.difference(&old, &new, &mut names, |old, new| {
+            let digest = |reader: &Self, blob: i64| -> Result<[u8; 32], StoreError> {
+                let mut query = reader.sql_now().prepare_cached("SELECT digest FROM blob WHERE id = ?")?;
+                Ok(query.query_row([blob], |row| row.get(0))?)
+            };
+            Ok(digest(self, old)? == digest(other, new)?)
+        })
     }
 
     /// The texts of a step that differs as a unified diff; `other` is the store of its right side.
@@ -170,162 +154,160 @@ impl Reader {
         Ok(unified(&text(self, &step.before)?, &text(other, &step.after)?))
     }
 
-    /// How execution `after` differs from execution `before`, which may be of another step or version.
-    ///
-    /// ```
-    /// use reweave::step::*;
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// let store = reweave::store::Store::open(dir.path())?;
-    /// let step: StepId = "a".parse().unwrap();
-    /// let version = store.record_version(&step, b"print(f())", &Provenance::new(Author::Person, 1))?;
-    /// let mut run = |text: &str| {
-    ///     let mut execution = Execution::new(step.clone(), version, 2);
-    ///     execution.output.chunks.push(Chunk { stream: Stream::Stdout, text: text.into() });
-    ///     store.record_execution(execution.into()).wait()
-    /// };
-    /// let (before, after) = (run("1\n")?, run("2\n")?);
-    /// let difference = store.diff_executions(before, after)?;
-    /// assert!(difference.stdout.ends_with("-1\n+2\n"));
-    /// assert_eq!(difference.source, "");
-    /// # Ok::<(), reweave::store::StoreError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`StoreError::Missing`] when there is no such execution.
-    pub fn diff_executions(&self, before: ExecutionId, after: ExecutionId) -> Result<ExecutionDifference, StoreError> {
-        let (old, new) = (self.execution(before)?.execution, self.execution(after)?.execution);
-        let source = |execution: &Execution| {
-            let text = self.version_text(&execution.step, execution.version)?;
-            Ok::<_, StoreError>(String::from_utf8_lossy(&text).into_owned())
-        };
-        let shown = |execution: &Execution| {
-            execution.displays.iter().map(|shown| format!("{}\n", shown.repr)).collect::<String>()
-        };
-        let error = |execution: &Execution| {
-            execution.error.as_ref().map(|error| format!("{}: {}", error.type_name, error.message))
-        };
-        Ok(ExecutionDifference {
-            source: unified(&source(&old)?, &source(&new)?),
-            stdout: unified(&old.output.text(Stream::Stdout), &new.output.text(Stream::Stdout)),
-            stderr: unified(&old.output.text(Stream::Stderr), &new.output.text(Stream::Stderr)),
-            displays: unified(&shown(&old), &shown(&new)),
-            error: (error(&old) != error(&new)).then(|| (error(&old), error(&new))),
-            reads: differing(found(&old), found(&new)),
-            writes: differing(left(&old), left(&new)),
-        })
-    }
-
-    fn side(&self, moment: &Moment) -> Result<Side, StoreError> {
-        let cut = self.cut(self.seq_of(moment)?)?;
-        let held = held(&cut);
-        let mut names = Names::for_many(self.sql_now(), held.len())?;
-        let mut values = BTreeMap::new();
-        for (name, value) in held {
-            if let Some(row) = cut.get(value.place) {
-                values.insert(names.get(self.sql_now(), name)?, (value.digest, row.step.clone()));
+    /// Gives the steps and names of another store's cut the numbers that they have in this one; those that this
+    /// one does not know get new ones.
+    fn translate(&self, ours: &[CutStep], other: &Self, theirs: &mut [CutStep]) -> Result<Names, StoreError> {
+        let lines: HashMap<&StepId, i64> = ours.iter().map(|row| (&row.step, row.line)).collect();
+        let mut known = Names::all(self.sql_now())?;
+        let numbers = known.reversed();
+        let mut foreign = Names::all(other.sql_now())?;
+        let mut seen: HashMap<u32, u32> = HashMap::new();
+        // Numbers of rows count up from 1, so these are free.
+        let (mut new_line, mut new_name) = (-1, u32::MAX);
+        for row in theirs {
+            row.line = match lines.get(&row.step) {
+                Some(line) => *line,
+                None => {
+                    new_line -= 1;
+                    new_line
+                }
+            };
+            let Some(run) = &mut row.run else { continue };
+            for name in run.reads.iter_mut().chain(&mut run.writes) {
+                *name = match seen.get(name) {
+                    Some(ours) => *ours,
+                    None => {
+                        let subject = foreign.get(other.sql_now(), *name)?;
+                        let ours = match numbers.get(&subject) {
+                            Some(ours) => *ours,
+                            None => {
+                                new_name -= 1;
+                                known.add(new_name, subject);
+                                new_name
+                            }
+                        };
+                        seen.insert(*name, ours);
+                        ours
+                    }
+                };
             }
         }
-        let mut edges = BTreeMap::new();
-        for ((from, to), carried) in edges_of(&cut) {
-            if let (Some(from), Some(to)) = (cut.get(from), cut.get(to)) {
-                let subjects = self.subjects(&mut names, &carried)?;
-                edges.insert((from.step.clone(), to.step.clone()), subjects.into_iter().collect());
+        Ok(known)
+    }
+
+    fn difference(
+        &self,
+        old: &[CutStep],
+        new: &[CutStep],
+        names: &mut Names,
+        same_output: impl Fn(i64, i64) -> Result<bool, StoreError>,
+    ) -> Result<Difference, StoreError> {
+        let steps = step_differences(old, new, same_output)?;
+        let (before, after) = (held(old), held(new));
+        let written = |side: &[CutStep], value: Option<&Held>| {
+            value.and_then(|value| Some((value.digest, side.get(value.place)?.step.clone())))
+        };
+        let mut values = Vec::new();
+        for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(name))) {
+            let (a, b) = (before.get(name), after.get(name));
+            if a.map(|value| value.digest) != b.map(|value| value.digest) {
+                let subject = names.get(self.sql_now(), *name)?;
+                values.push(ValueDifference { subject, before: written(old, a), after: written(new, b) });
             }
         }
-        let mut digests = self.sql_now().prepare_cached("SELECT digest FROM blob WHERE id = ?")?;
-        let mut steps = Vec::with_capacity(cut.len());
-        for row in cut {
-            let output = match &row.run {
-                Some(run) => Some(Digest::from_bytes(digests.query_row([run.output], |row| row.get(0))?)),
-                None => None,
+        values.sort_unstable_by(|a, b| a.subject.cmp(&b.subject));
+        Ok(Difference { steps, values, edges: self.edge_differences(old, new, names)? })
+    }
+
+    fn edge_differences(
+        &self,
+        old: &[CutStep],
+        new: &[CutStep],
+        names: &mut Names,
+    ) -> Result<Vec<EdgeDifference>, StoreError> {
+        let (before, after) = (edges_of(old), edges_of(new));
+        let ids: HashMap<i64, &StepId> = old.iter().chain(new).map(|row| (row.line, &row.step)).collect();
+        let mut pairs: Vec<(i64, i64)> = Vec::new();
+        let only_in = |side: &[CutEdge], other: &[CutEdge], pairs: &mut Vec<(i64, i64)>| {
+            pairs.extend(
+                side.iter().filter(|edge| other.binary_search(edge).is_err()).map(|(from, to, _)| (*from, *to)),
+            );
+        };
+        only_in(&before, &after, &mut pairs);
+        only_in(&after, &before, &mut pairs);
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut found = Vec::with_capacity(pairs.len());
+        for (from, to) in pairs {
+            let (Some(&a), Some(&b)) = (ids.get(&from), ids.get(&to)) else { continue };
+            let mut carried = |side: &[CutEdge]| -> Result<BTreeSet<Subject>, StoreError> {
+                let start = side.partition_point(|edge| (edge.0, edge.1) < (from, to));
+                let edges =
+                    side.get(start..).unwrap_or_default().iter().take_while(|edge| (edge.0, edge.1) == (from, to));
+                edges.map(|(.., name)| names.get(self.sql_now(), *name)).collect()
             };
-            let at = StepAt {
-                step: row.step,
-                version: row.version,
-                source: row.source,
-                execution: row.run.as_ref().map(|run| run.id),
-                outcome: row.run.as_ref().map(|run| run.outcome),
-                output,
-            };
-            steps.push(SideStep { line: row.line, at });
+            let (before, after) = (carried(&before)?, carried(&after)?);
+            found.push(EdgeDifference { from: a.clone(), to: b.clone(), before, after });
         }
-        Ok(Side { steps, values, edges })
+        found.sort_by(|a, b| (&a.to, &a.from).cmp(&(&b.to, &b.from)));
+        Ok(found)
     }
 }
 
-struct Side {
-    steps: Vec<SideStep>,
-    values: BTreeMap<Subject, (Digest, StepId)>,
-    edges: BTreeMap<(StepId, StepId), BTreeSet<Subject>>,
-}
+/// An edge between lines, and a name that it carries.
+type CutEdge = (i64, i64, u32);
 
-struct SideStep {
-    line: i64,
-    at: StepAt,
-}
-
-/// Edges between places of a cut: who last wrote what another read.
-fn edges_of(cut: &[CutStep]) -> HashMap<(usize, usize), Vec<u32>> {
-    let mut wrote: HashMap<u32, usize> = HashMap::new();
-    let mut edges: HashMap<(usize, usize), Vec<u32>> = HashMap::new();
-    for (place, row) in cut.iter().enumerate() {
+/// The edges of a cut, sorted: who last wrote what another read.
+fn edges_of(cut: &[CutStep]) -> Vec<CutEdge> {
+    let mut wrote: HashMap<u32, i64> = HashMap::new();
+    let mut edges = Vec::new();
+    for row in cut {
         let Some(run) = &row.run else { continue };
-        for name in &run.reads {
-            if let Some(from) = wrote.get(name) {
-                edges.entry((*from, place)).or_default().push(*name);
-            }
-        }
+        edges.extend(run.reads.iter().filter_map(|name| Some((*wrote.get(name)?, row.line, *name))));
         if run.stands() {
-            wrote.extend(run.writes.iter().map(|name| (*name, place)));
+            wrote.extend(run.writes.iter().map(|name| (*name, row.line)));
         }
     }
+    edges.sort_unstable();
     edges
 }
 
-fn difference(old: Side, new: Side, key: impl Fn(&SideStep) -> String) -> Difference {
-    let mut pairs: BTreeMap<String, (Option<StepAt>, Option<StepAt>)> = BTreeMap::new();
-    for step in old.steps {
-        let key = key(&step);
-        pairs.entry(key).or_default().0 = Some(step.at);
+fn step_differences(
+    old: &[CutStep],
+    new: &[CutStep],
+    same_output: impl Fn(i64, i64) -> Result<bool, StoreError>,
+) -> Result<Vec<StepDifference>, StoreError> {
+    let after: HashMap<i64, &CutStep> = new.iter().map(|row| (row.line, row)).collect();
+    let before: HashMap<i64, &CutStep> = old.iter().map(|row| (row.line, row)).collect();
+    let added = new.iter().filter(|row| !before.contains_key(&row.line)).map(|row| (None, Some(row)));
+    let mut steps = Vec::new();
+    for (a, b) in old.iter().map(|row| (Some(row), after.get(&row.line).copied())).chain(added) {
+        let source = a.map(|row| row.source) != b.map(|row| row.source);
+        let run = |row: Option<&CutStep>| row.and_then(|row| row.run.as_ref()).map(|run| (run.output, run.outcome));
+        let output = match (run(a), run(b)) {
+            (Some((a, _)), Some((b, _))) => !same_output(a, b)?,
+            (a, b) => a.is_some() != b.is_some(),
+        };
+        let outcome = run(a).map(|(_, outcome)| outcome) != run(b).map(|(_, outcome)| outcome);
+        let renamed = a.map(|row| &row.step) != b.map(|row| &row.step);
+        if source || output || outcome || renamed {
+            steps.push(StepDifference { before: a.map(StepAt::of), after: b.map(StepAt::of), source, output, outcome });
+        }
     }
-    for step in new.steps {
-        let key = key(&step);
-        pairs.entry(key).or_default().1 = Some(step.at);
-    }
-    let mut steps: Vec<StepDifference> = pairs
-        .into_values()
-        .filter_map(|(before, after)| {
-            let differs = |a: Option<&Digest>, b: Option<&Digest>| a != b;
-            let source = differs(before.as_ref().map(|at| &at.source), after.as_ref().map(|at| &at.source));
-            let output = before.as_ref().map(|at| at.output) != after.as_ref().map(|at| at.output);
-            let outcome = before.as_ref().map(|at| at.outcome) != after.as_ref().map(|at| at.outcome);
-            let renamed = before.as_ref().map(|at| &at.step) != after.as_ref().map(|at| &at.step);
-            (source || output || outcome || renamed).then_some(StepDifference {
-                before,
-                after,
-                source,
-                output,
-                outcome,
-            })
-        })
-        .collect();
     steps.sort_by(|a, b| a.place().cmp(&b.place()));
-    let values = merge(old.values, new.values)
-        .filter(|(_, (before, after))| {
-            before.as_ref().map(|(digest, _)| digest) != after.as_ref().map(|(digest, _)| digest)
-        })
-        .map(|(subject, (before, after))| ValueDifference { subject, before, after })
-        .collect();
-    let edges = merge(old.edges, new.edges)
-        .filter(|(_, (before, after))| before != after)
-        .map(|((from, to), (before, after))| EdgeDifference {
-            from,
-            to,
-            before: before.unwrap_or_default(),
-            after: after.unwrap_or_default(),
-        })
-        .collect();
-    Difference { steps, values, edges }
+    Ok(steps)
+}
+
+impl StepAt {
+    fn of(row: &CutStep) -> Self {
+        Self {
+            step: row.step.clone(),
+            version: row.version,
+            source: row.source,
+            execution: row.run.as_ref().map(|run| run.id),
+            outcome: row.run.as_ref().map(|run| run.outcome),
+        }
+    }
 }
 
 impl StepDifference {
@@ -333,65 +315,4 @@ impl StepDifference {
     fn place(&self) -> Option<&StepId> {
         self.after.as_ref().or(self.before.as_ref()).map(|at| &at.step)
     }
-}
-
-/// What two maps hold under each key.
-fn merge<K: Ord, V>(old: BTreeMap<K, V>, new: BTreeMap<K, V>) -> impl Iterator<Item = (K, (Option<V>, Option<V>))> {
-    let mut both: BTreeMap<K, (Option<V>, Option<V>)> = BTreeMap::new();
-    for (key, value) in old {
-        both.entry(key).or_insert((None, None)).0 = Some(value);
-    }
-    for (key, value) in new {
-        both.entry(key).or_insert((None, None)).1 = Some(value);
-    }
-    both.into_iter()
-}
-
-fn differing(
-    old: BTreeMap<Subject, Option<Digest>>,
-    new: BTreeMap<Subject, Option<Digest>>,
-) -> BTreeMap<Subject, (Option<Digest>, Option<Digest>)> {
-    merge(old, new)
-        .map(|(subject, (before, after))| (subject, (before.flatten(), after.flatten())))
-        .filter(|(_, (before, after))| before != after)
-        .collect()
-}
-
-/// What an execution found.
-fn found(execution: &Execution) -> BTreeMap<Subject, Option<Digest>> {
-    let observation = &execution.observation;
-    let names = observation.reads.iter().map(|(name, digest)| (Subject::Name(Name::clone(name)), *digest));
-    let files = observation.files_read.iter().map(|(path, content)| (Subject::file(path), content_digest(content)));
-    names.chain(files).collect()
-}
-
-/// What an execution left.
-fn left(execution: &Execution) -> BTreeMap<Subject, Option<Digest>> {
-    let observation = &execution.observation;
-    let names = observation
-        .writes
-        .iter()
-        .map(|(name, written)| (Subject::Name(Name::clone(name)), written.as_ref().map(|written| written.digest)));
-    let files =
-        observation.files_written.iter().map(|(path, write)| (Subject::file(path), content_digest(&write.after)));
-    names.chain(files).collect()
-}
-
-/// A digest for what is at a path, `None` for nothing, or where only its being there counts.
-pub(crate) fn content_digest(content: &FileContent) -> Option<Digest> {
-    match content {
-        FileContent::File { digest } => Some(*digest),
-        FileContent::Directory { listing } => Some(*listing),
-        FileContent::Link { target } => Some(Digest::of(target)),
-        FileContent::External { mark } => Some(Digest::of(mark)),
-        FileContent::Absent | FileContent::Present => None,
-    }
-}
-
-/// A unified diff with three lines of context, empty where the texts are equal.
-fn unified(before: &str, after: &str) -> String {
-    if before == after {
-        return String::new();
-    }
-    TextDiff::from_lines(before, after).unified_diff().context_radius(3).to_string()
 }

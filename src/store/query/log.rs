@@ -123,13 +123,20 @@ impl Reader {
             (Some(subject), step) => {
                 let Some(name) = name_id(sql, subject)? else { return Ok(Vec::new()) };
                 values.push(name.into());
-                let mine = step.map_or("", |line| {
-                    values.push(line.into());
-                    "AND x.line = ?5"
-                });
+                // As for `Reader::writers`, a name that is everywhere is found by going back from the newest.
+                let from = match step {
+                    Some(line) => {
+                        values.push(line.into());
+                        "execution x CROSS JOIN member m ON m.name = ?4 AND m.nameset = +x.writes WHERE x.line = ?5"
+                    }
+                    None if self.is_everywhere(name)? => {
+                        "execution x CROSS JOIN member m ON m.name = ?4 AND m.nameset = +x.writes WHERE true"
+                    }
+                    None => "member m JOIN execution x ON x.writes = m.nameset WHERE m.name = ?4",
+                };
                 format!(
-                    "SELECT x.seq FROM member m JOIN execution x ON x.writes = m.nameset JOIN event e ON e.seq = x.seq
-                     WHERE m.name = ?4 AND x.seq < ?1 AND e.at >= ?2 {mine} ORDER BY 1 DESC LIMIT ?3"
+                    "SELECT x.seq FROM {from} AND x.seq < ?1 AND (SELECT at FROM event e WHERE e.seq = x.seq) >= ?2
+                     ORDER BY x.id DESC LIMIT ?3"
                 )
             }
         };
@@ -156,7 +163,7 @@ impl Reader {
         let text = event.text.unwrap_or_default();
         Ok(match (event.kind.as_str(), event.line, step) {
             (kind::VERSION, Some(line), Some(step)) => {
-                read_versions(self.sql_now(), step, "version.line = ? AND version.seq = ?", [line, event.seq])?
+                read_versions(self.sql_now(), step, "line = ? AND seq = ?", [line, event.seq])?
                     .pop()
                     .map(Happening::Version)
             }

@@ -19,15 +19,17 @@ mod depends;
 mod diff;
 mod log;
 mod moment;
+mod pair;
 mod standing;
 mod touch;
 
-pub(crate) use diff::content_digest;
+pub(crate) use pair::content_digest;
 
 pub use credit::Credit;
 pub use depends::{Affected, Needed};
-pub use diff::{Difference, EdgeDifference, ExecutionDifference, StepAt, StepDifference, ValueDifference};
+pub use diff::{Difference, EdgeDifference, StepAt, StepDifference, ValueDifference};
 pub use log::{Entry, Happening, LogFilter};
 pub use moment::{InvalidMoment, Moment};
+pub use pair::ExecutionDifference;
 pub use standing::{Standing, StandingStep, StandingValue};
 pub use touch::Touch;

@@ -82,15 +82,13 @@ impl Reader {
         let _now = self.snapshot()?;
         let sql = self.sql_now();
         let Some(name) = name_id(sql, subject)? else { return Ok(Vec::new()) };
-        let sets: i64 = sql
-            .prepare_cached("SELECT COUNT(*) FROM (SELECT 1 FROM member WHERE name = ? LIMIT ?)")?
-            .query_row(params![name, MANY_SETS], |row| row.get(0))?;
         // A name that is everywhere is found fastest by going back from the newest execution until there are
-        // enough, any other through the sets that hold it. The unary plus keeps SQLite from the other way.
-        let from = if sets < MANY_SETS {
-            format!("member m JOIN execution e ON e.{column} = m.nameset WHERE m.name = ?1")
-        } else {
+        // enough, any other through the sets that hold it. The unary plus keeps SQLite from the other way. Numbers
+        // of executions rise as their `seq` does, and need no sorting.
+        let from = if self.is_everywhere(name)? {
             format!("execution e CROSS JOIN member m ON m.name = ?1 AND m.nameset = +e.{column} WHERE true")
+        } else {
+            format!("member m JOIN execution e ON e.{column} = m.nameset WHERE m.name = ?1")
         };
         let mut query = sql.prepare_cached(&format!(
             "SELECT line.path, t.id, t.version, t.started, t.id = line.latest, t.digest,
@@ -98,7 +96,7 @@ impl Reader {
                                      FROM execution p JOIN member pm ON pm.name = ?1 AND pm.nameset = p.writes
                                      WHERE p.line = t.line AND p.seq < t.seq ORDER BY p.seq DESC LIMIT 1)
              FROM (SELECT e.id, e.version, e.started, e.line, e.seq, substr(e.written, 32 * m.place + 1, 32) AS digest
-                   FROM {from} ORDER BY e.seq DESC LIMIT ?2) t
+                   FROM {from} ORDER BY e.id DESC LIMIT ?2) t
              JOIN line ON line.id = t.line ORDER BY t.seq DESC"
         ))?;
         let mut rows = query.query(params![name, i64::try_from(limit).unwrap_or(i64::MAX)])?;
@@ -118,6 +116,17 @@ impl Reader {
             });
         }
         Ok(found)
+    }
+}
+
+impl Reader {
+    /// Whether a name is in so many sets that a page of executions that have it is never far.
+    pub(crate) fn is_everywhere(&self, name: i64) -> Result<bool, StoreError> {
+        let sets: i64 = self
+            .sql_now()
+            .prepare_cached("SELECT COUNT(*) FROM (SELECT 1 FROM member WHERE name = ? LIMIT ?)")?
+            .query_row(params![name, MANY_SETS], |row| row.get(0))?;
+        Ok(sets >= MANY_SETS)
     }
 }
 
