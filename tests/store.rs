@@ -253,11 +253,11 @@ fn a_truncated_store_is_set_aside_and_said_so() {
     for keep in [1, 50, 99, 100, 4_096, whole.len() / 2, whole.len() - 1] {
         fs::write(database(dir.path()), &whole[..keep]).unwrap();
         let store = Store::open(dir.path()).unwrap();
-        let [Notice::SetAside { why: StoreError::Damaged { .. }, to }] = store.notices() else {
+        let [Notice::SetAside { why: StoreError::Damaged { .. }, to, .. }] = store.notices() else {
             unreachable!("{keep}: {:?}", store.notices())
         };
         assert_eq!(fs::read(to).unwrap(), whole[..keep], "moved as it was");
-        assert_eq!(store.heads().unwrap().len(), 0);
+        assert!(store.heads().unwrap().len() <= 1, "what could be read was brought over");
         store.record_version(&id("a"), b"A", &by(1)).unwrap();
     }
 }
@@ -274,7 +274,7 @@ fn a_store_of_a_later_schema_is_set_aside_and_kept() {
     sql.execute_batch("ROLLBACK").unwrap();
     drop(sql);
     let store = Store::open(dir.path()).unwrap();
-    let [notice @ Notice::SetAside { why: StoreError::Newer { .. }, to }] = store.notices() else { unreachable!() };
+    let [notice @ Notice::SetAside { why: StoreError::Newer { .. }, to, .. }] = store.notices() else { unreachable!() };
     assert!(to.exists());
     assert!(notice.to_string().contains("schema"), "{notice}");
 }

@@ -252,6 +252,38 @@ fn what_was_interrupted_is_completed_or_undone() {
 }
 
 #[test]
+fn the_whole_run_goes_back_to_a_moment_and_forth_again() {
+    let run = run();
+    let then = run.store.now().unwrap();
+    let changes = vec![
+        change("a", Some("A"), None),
+        change("z", None, Some("A")),
+        change("b", Some("B"), Some("B2")),
+        change("c", None, Some("C")),
+    ];
+    run.store.carry_out(&run.files, &plan(DeedKind::Edit, changes)).unwrap();
+    let path_of = |step: &StepId| format!("{step}.py");
+    let back = run.store.changes_back_to(&then, None, path_of).unwrap();
+    assert_eq!(back.len(), 4);
+    let plan = Plan { title: "back".into(), ..plan(DeedKind::Restore, back) };
+    run.store.carry_out(&run.files, &plan).unwrap();
+    assert_eq!((run.text("a.py"), run.text("b.py")), (Some("A".into()), Some("B".into())));
+    assert_eq!((run.text("z.py"), run.text("c.py")), (None, None));
+    assert_eq!(run.store.changes_back_to(&then, None, path_of).unwrap(), []);
+    // The renamed step went back to its name with its history.
+    assert_eq!(run.store.versions(&id("a")).unwrap().len(), 1);
+    run.store.undo(&run.files, 9).unwrap();
+    assert_eq!((run.text("z.py"), run.text("b.py")), (Some("A".into()), Some("B2".into())));
+    // One step, by the name that it has now.
+    let back = run.store.changes_back_to(&then, Some(&id("z")), path_of).unwrap();
+    assert_eq!(back.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), ["a.py", "z.py"]);
+    assert!(run.store.changes_back_to(&then, Some(&id("nowhere")), path_of).is_err());
+    run.store.record_version(&id("a"), b"another", &Provenance::new(Author::Person, 9)).unwrap();
+    let refused = run.store.changes_back_to(&then, Some(&id("z")), path_of).unwrap_err();
+    assert_eq!(refused.to_string(), "a is another step now; rename it first");
+}
+
+#[test]
 fn what_leads_out_of_the_run_is_refused() {
     let run = run();
     let mut out = change("a", None, Some("x"));

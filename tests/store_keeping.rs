@@ -159,6 +159,17 @@ fn what_is_damaged_in_a_large_store_is_found_when_it_is_said_to_be_suspect() {
         }
         let steps: Vec<(StepId, String)> = (0..400).map(|n| (id(&format!("s{n}")), format!("x = {n}"))).collect();
         store.record_run(steps.iter().map(|(step, text)| (step, text.as_bytes())), &by(1)).unwrap();
+        let proposal = |text: &str| Proposal {
+            state: PatchState::Proposed,
+            title: text.into(),
+            provenance: by(4),
+            text: text.as_bytes().to_vec(),
+            files: vec![],
+            problems: vec![],
+        };
+        store.insert_patch(&proposal("one")).unwrap();
+        let two = store.insert_patch(&proposal("two")).unwrap().id();
+        store.set_patch_state(two, PatchState::Accepted, Some("good"), 5).unwrap();
     }
     // A page that opening does not need turns to nothing.
     let sql = rusqlite::Connection::open(&path).unwrap();
@@ -174,7 +185,15 @@ fn what_is_damaged_in_a_large_store_is_found_when_it_is_said_to_be_suspect() {
     store.suspect();
     drop(store);
     let store = Store::open(dir.path()).unwrap();
-    assert!(matches!(store.notices(), [Notice::SetAside { why: StoreError::Damaged { .. }, .. }]));
+    let [notice @ Notice::SetAside { why: StoreError::Damaged { .. }, salvaged, .. }] = store.notices() else {
+        unreachable!("{:?}", store.notices())
+    };
+    assert_eq!((salvaged.versions, salvaged.patches), (400, 2));
+    assert!(notice.to_string().contains("400 versions and 2 patches were brought over"), "{notice}");
+    assert_eq!(store.version_text(&id("s399"), VersionNumber(1)).unwrap(), b"x = 399");
+    let patch = store.patch(PatchId(2)).unwrap();
+    assert_eq!((patch.state, &patch.comments[..]), (PatchState::Accepted, &[(5, "good".to_owned())][..]));
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
     assert_eq!(store.sizes().unwrap().aside.len(), 1);
     drop(store);
     assert_eq!(Store::open(dir.path()).unwrap().notices(), []);

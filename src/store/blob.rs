@@ -7,8 +7,8 @@ use super::writer::{Durability, Receipt, Write};
 use super::{Reader, Store, StoreError};
 use crate::step::Digest;
 
-/// Below this a zstd frame's own bytes cost more than they save.
-const WORTH_PACKING: usize = 96;
+/// Below this a zstd frame saves little, and building its tables takes longer than all else on the way to the bytes.
+const WORTH_PACKING: usize = 512;
 
 /// The most that one blob may hold, in bytes: what DESIGN.md keeps of a file. Also bounds what a planted frame
 /// can unpack to.
@@ -39,9 +39,14 @@ impl Reader {
     /// # Errors
     /// [`StoreError::Missing`] when there are none, [`StoreError::Damaged`] when they are not what was written.
     pub fn get_blob(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-        let id =
-            blob_id(self.sql(), digest)?.ok_or_else(|| StoreError::missing(format!("content {}", digest.short())))?;
-        self.blob(id)
+        self.sql();
+        self.get_blob_now(digest)
+    }
+
+    /// The same for a further content of one question.
+    pub(crate) fn get_blob_now(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        let missing = || StoreError::missing(format!("content {}", digest.short()));
+        self.blob(blob_id(self.sql_now(), digest)?.ok_or_else(missing)?)
     }
 
     /// Whether the bytes with this digest are kept.

@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Row, params};
-use serde::{Deserialize, Serialize};
 
 use super::event::kind;
 use super::names::Subject;
-use super::query::content_digest;
+use super::record::{Record, Shown, restore};
 use super::version::{Line, line};
 use super::writer::{Durability, Receipt, Write};
 use super::{Reader, Store, StoreError, blob};
-use crate::step::{
-    Display, Effect, Execution, ExecutionId, FileContent, Millis, Observation, Outcome, Output, Reason, StepError,
-    StepId, VersionNumber,
-};
+use crate::step::{Digest, Execution, ExecutionId, FileContent, Millis, Outcome, Reason, StepId, VersionNumber};
 
 /// An execution with its place in the store.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,34 +54,6 @@ pub struct Brief {
     pub caused_by: Option<StepId>,
     /// What it consulted that no record can tell again.
     pub nondeterministic: Vec<String>,
-}
-
-/// What of an execution is kept in a blob, as JSON. Output and displays are another, since they change where
-/// the rest does not, and are not needed to decide what may be kept.
-#[derive(Serialize)]
-struct Body<'a> {
-    error: Option<&'a StepError>,
-    observation: &'a Observation,
-    effects: &'a [Effect],
-}
-
-#[derive(Deserialize)]
-struct OwnedBody {
-    error: Option<StepError>,
-    observation: Observation,
-    effects: Vec<Effect>,
-}
-
-#[derive(Serialize)]
-struct Shown<'a> {
-    output: &'a Output,
-    displays: &'a [Display],
-}
-
-#[derive(Deserialize)]
-struct OwnedShown {
-    output: Output,
-    displays: Vec<Display>,
 }
 
 /// Most characters of an error's message in a [`Brief`].
@@ -178,7 +146,7 @@ impl Reader {
         ))?;
         let mut rows = query.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| StoreError::missing(format!("execution {}", id.0)))?;
-        let step: StepId = row.get::<_, String>(8)?.parse()?;
+        let step: StepId = row.get::<_, String>(11)?.parse()?;
         self.recorded(&step, row)
     }
 
@@ -192,7 +160,7 @@ impl Reader {
             "SELECT line.path, line.head, invalidated.reason, e.id, e.version, e.started, e.duration_us, e.outcome,
                     e.error, e.caused_by, e.nondeterministic
              FROM line LEFT JOIN execution e ON e.id = line.latest LEFT JOIN invalidated ON invalidated.line = line.id
-             WHERE line.live",
+             WHERE line.source IS NOT NULL",
         )?;
         let mut rows = query.query([])?;
         let mut found = Vec::new();
@@ -218,21 +186,31 @@ impl Reader {
     /// When the store can't be read.
     pub fn latest_executions(&self) -> Result<BTreeMap<StepId, Recorded>, StoreError> {
         let mut query = self.sql().prepare_cached(&format!(
-            "SELECT {WHOLE}, line.path FROM line JOIN execution ON execution.id = line.latest WHERE line.live"
+            "SELECT {WHOLE}, line.path FROM line JOIN execution ON execution.id = line.latest WHERE line.source IS NOT NULL"
         ))?;
         let mut rows = query.query([])?;
         let mut found = BTreeMap::new();
+        self.read_names_at_once()?;
         while let Some(row) = rows.next()? {
-            let step: StepId = row.get::<_, String>(8)?.parse()?;
+            let step: StepId = row.get::<_, String>(11)?.parse()?;
             found.insert(step.clone(), self.recorded(&step, row)?);
         }
         Ok(found)
     }
 
+    /// The names of a set.
+    fn set_of(&self, id: i64) -> Result<Vec<Subject>, StoreError> {
+        let ids = self.nameset(id)?;
+        let mut names = self.names.borrow_mut();
+        ids.iter().map(|id| names.get(self.sql_now(), *id)).collect()
+    }
+
     /// An execution from a row of [`WHOLE`].
     fn recorded(&self, step: &StepId, row: &Row<'_>) -> Result<Recorded, StoreError> {
-        let shown: OwnedShown = serde_json::from_slice(&self.blob(row.get(6)?)?)?;
-        let body: OwnedBody = serde_json::from_slice(&self.blob(row.get(7)?)?)?;
+        let Shown { output, displays } = serde_json::from_slice(&self.get_blob_now(&Digest::from_bytes(row.get(6)?))?)?;
+        let (reads, writes) = (self.set_of(row.get(8)?)?, self.set_of(row.get(9)?)?);
+        let written = row.get_ref(10)?.as_blob().map_err(|error| StoreError::damaged(error.to_string()))?;
+        let (error, observation, effects) = restore(&reads, &writes, written, &self.blob(row.get(7)?)?)?;
         let execution = Execution {
             step: step.clone(),
             version: VersionNumber(row.get(1)?),
@@ -240,11 +218,11 @@ impl Reader {
             duration_us: row.get::<_, i64>(3)?.unsigned_abs(),
             why: serde_json::from_str(&row.get::<_, String>(5)?)?,
             outcome: outcome(&row.get::<_, String>(4)?)?,
-            output: shown.output,
-            displays: shown.displays,
-            error: body.error,
-            observation: body.observation,
-            effects: body.effects,
+            output,
+            displays,
+            error,
+            observation,
+            effects,
         };
         Ok(Recorded { id: ExecutionId(row.get(0)?), execution: Arc::new(execution) })
     }
@@ -252,7 +230,7 @@ impl Reader {
 
 /// The columns of a whole execution.
 const WHOLE: &str = "execution.id, execution.version, execution.started, execution.duration_us, execution.outcome,
-    execution.why, execution.output, execution.body";
+    execution.why, execution.output, execution.body, execution.reads, execution.writes, execution.written";
 
 /// An execution in short, its columns from `first` on: version, started, duration, outcome, error, caused_by,
 /// nondeterministic.
@@ -307,28 +285,9 @@ impl Write<'_> {
             return Err(StoreError::missing(format!("version {} of step {}", execution.version, execution.step)));
         }
         let observation = &execution.observation;
-        let reads: Vec<Subject> = observation
-            .reads
-            .keys()
-            .map(|name| Subject::Name(name.clone()))
-            .chain(observation.files_read.keys().map(|path| Subject::file(path)))
-            .collect();
-        let writes: Vec<Subject> = observation
-            .writes
-            .keys()
-            .map(|name| Subject::Name(name.clone()))
-            .chain(observation.files_written.keys().map(|path| Subject::file(path)))
-            .collect();
-        let mut written = Vec::with_capacity(writes.len() * 32);
-        for value in observation.writes.values() {
-            written.extend_from_slice(value.as_ref().map_or(&[0; 32], |value| value.digest.as_bytes()));
-        }
-        for file in observation.files_written.values() {
-            written.extend_from_slice(&content_digest(&file.after).map_or([0; 32], |digest| *digest.as_bytes()));
-        }
-        let shown = serde_json::to_vec(&Shown { output: &execution.output, displays: &execution.displays })?;
-        let body =
-            serde_json::to_vec(&Body { error: execution.error.as_ref(), observation, effects: &execution.effects })?;
+        let record = Record::of(execution)?;
+        let shown = Digest::of(&record.shown);
+        self.blob(&shown, &record.shown)?;
         let error = execution.error.as_ref().map(|error| {
             let message: String =
                 error.message.lines().next().unwrap_or_default().chars().take(BRIEF_MESSAGE).collect();
@@ -355,11 +314,11 @@ impl Write<'_> {
                 error,
                 execution.error.as_ref().and_then(|error| error.caused_by.as_ref()).map(StepId::as_str),
                 (!nondeterministic.is_empty()).then(|| serde_json::to_string(nondeterministic)).transpose()?,
-                self.nameset(&reads)?,
-                self.nameset(&writes)?,
-                written,
-                self.content(&shown)?,
-                self.content(&body)?,
+                self.nameset(&record.reads)?,
+                self.nameset(&record.writes)?,
+                record.written,
+                shown.as_bytes(),
+                self.content(&record.body)?,
             ])?;
         let id = self.sql.last_insert_rowid();
         self.sql.prepare_cached("UPDATE line SET latest = ? WHERE id = ?")?.execute(params![id, line.id])?;

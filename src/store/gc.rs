@@ -174,11 +174,11 @@ impl Reader {
             ),
             (
                 "executions without their record",
-                "SELECT COUNT(*) FROM execution e WHERE NOT EXISTS (SELECT 1 FROM blob WHERE id = e.body) OR NOT EXISTS (SELECT 1 FROM blob WHERE id = e.output)",
+                "SELECT COUNT(*) FROM execution e WHERE NOT EXISTS (SELECT 1 FROM blob WHERE id = e.body) OR NOT EXISTS (SELECT 1 FROM blob WHERE digest = e.output)",
             ),
             (
                 "steps without their newest version",
-                "SELECT COUNT(*) FROM line WHERE NOT EXISTS (SELECT 1 FROM version v WHERE v.line = line.id AND v.number = line.head)",
+                "SELECT COUNT(*) FROM line WHERE NOT EXISTS (SELECT 1 FROM version v WHERE v.line = line.id AND v.number = line.head AND v.source IS line.source)",
             ),
             (
                 "patches without their text",
@@ -196,7 +196,7 @@ impl Reader {
 
 /// Every reference to a blob by its row.
 const REFERENCES: &str = "
-    SELECT output FROM execution UNION ALL SELECT body FROM execution
+    SELECT body FROM execution
     UNION ALL SELECT blob FROM holds
     UNION ALL SELECT files FROM patch UNION ALL SELECT proposal FROM patch WHERE proposal IS NOT NULL
     UNION ALL SELECT result FROM trial
@@ -205,6 +205,7 @@ const REFERENCES: &str = "
     UNION ALL SELECT blob FROM kept_file UNION ALL SELECT blob FROM saved
     UNION ALL SELECT blob.id FROM blob JOIN (
         SELECT source AS context FROM version WHERE source IS NOT NULL
+        UNION SELECT output FROM execution
         UNION SELECT context FROM version WHERE context IS NOT NULL
         UNION SELECT context FROM patch WHERE context IS NOT NULL
         UNION SELECT context FROM trial WHERE context IS NOT NULL) c ON blob.digest = c.context";

@@ -319,7 +319,7 @@ impl Write<'_> {
         let mut versions = Vec::new();
         for (from, to) in &renames {
             if let (Some(from), Some(to)) = (&from.step, &to.step)
-                && let Some(old) = line(self.sql, from)?.filter(|old| old.live)
+                && let Some(old) = line(self.sql, from)?.filter(|old| old.source.is_some())
                 && line(self.sql, to)?.is_none()
             {
                 self.rename(old.id, from, to, &deed.provenance)?;

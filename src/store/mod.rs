@@ -18,6 +18,7 @@
 //! The tables are described in `schema.sql`. Two processes may use one store at once: SQLite's log lets readers
 //! go on while one writes, and writers wait for each other.
 
+mod back;
 mod blob;
 mod deed;
 mod error;
@@ -37,6 +38,8 @@ mod patch;
 mod provenance;
 pub mod query;
 mod reader;
+mod record;
+mod salvage;
 mod saved;
 mod scan;
 mod schema;
@@ -62,6 +65,7 @@ pub use open::Notice;
 pub use owner::{Claim, Incumbent, OwnerError, Ownership, claim};
 pub use patch::{Arrival, Proposal, Trial};
 pub use reader::Reader;
+pub use salvage::Salvaged;
 pub use saved::SavedValue;
 pub use scan::Seen;
 pub use schema::SCHEMA;

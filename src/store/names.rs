@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::StoreError;
 use super::writer::Write;
+use super::{Reader, StoreError};
 use crate::step::{Digest, Name};
 
 /// A variable or a file: what an execution can read or write.
@@ -103,17 +103,58 @@ pub(crate) fn unpack(packed: &[u8]) -> impl Iterator<Item = u32> + '_ {
     packed.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }
 
+impl Reader {
+    /// A set of names by its row. Sets never change, and their numbers are never used again, so that what was read
+    /// once need not be read again.
+    pub(crate) fn nameset(&self, id: i64) -> Result<Arc<[u32]>, StoreError> {
+        let mut known = self.sets.borrow_mut();
+        if let Some(names) = known.get(&id) {
+            return Ok(Arc::clone(names));
+        }
+        let packed: Option<Vec<u8>> = self
+            .sql_now()
+            .prepare_cached("SELECT names FROM nameset WHERE id = ?")?
+            .query_row([id], |row| row.get(0))
+            .optional()?;
+        let packed = packed.ok_or_else(|| StoreError::damaged(format!("set of names {id} is gone")))?;
+        let names: Arc<[u32]> = unpack(&packed).collect();
+        known.insert(id, Arc::clone(&names));
+        Ok(names)
+    }
+
+    /// Reads all sets, if none was read yet: for many, faster than one by one.
+    pub(crate) fn read_sets_at_once(&self) -> Result<(), StoreError> {
+        let mut known = self.sets.borrow_mut();
+        if known.is_empty() {
+            let mut query = self.sql_now().prepare_cached("SELECT id, names FROM nameset")?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                let packed = row.get_ref(1)?.as_blob().map_err(|error| StoreError::damaged(error.to_string()))?;
+                known.insert(row.get(0)?, unpack(packed).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all names, and all sets of them, if none was read yet.
+    pub(crate) fn read_names_at_once(&self) -> Result<(), StoreError> {
+        self.read_sets_at_once()?;
+        let mut names = self.names.borrow_mut();
+        if names.is_empty() {
+            *names = Names::all(self.sql_now())?;
+        }
+        Ok(())
+    }
+}
+
 /// From ids back to names, each looked up once.
 #[derive(Default)]
 pub(crate) struct Names(HashMap<u32, Subject>);
 
-/// From this many names on, reading all that the store knows is faster than asking for each.
-const MANY: usize = 2_000;
-
 impl Names {
-    /// Names for about `wanted` different ids.
-    pub(crate) fn for_many(sql: &Connection, wanted: usize) -> Result<Self, StoreError> {
-        if wanted < MANY { Ok(Self::default()) } else { Self::all(sql) }
+    /// Whether none is known yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// All names that a store knows.
@@ -129,13 +170,8 @@ impl Names {
     }
 
     /// The ids of those that are known, by name.
-    pub(crate) fn reversed(&self) -> HashMap<Subject, u32> {
-        self.0.iter().map(|(id, subject)| (subject.clone(), *id)).collect()
-    }
-
-    /// Gives a name an id that the store does not use.
-    pub(crate) fn add(&mut self, id: u32, subject: Subject) {
-        self.0.insert(id, subject);
+    pub(crate) fn reversed(&self) -> HashMap<&Subject, u32> {
+        self.0.iter().map(|(id, subject)| (subject, *id)).collect()
     }
 
     /// The name with this id.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::salvage::Salvaged;
 use super::schema::{self, Found, SCHEMA};
 use super::scratch::Scratch;
 use super::writer::Writer;
@@ -42,6 +43,8 @@ pub enum Notice {
         why: StoreError,
         /// Where it is now.
         to: PathBuf,
+        /// What could be read of it and was brought over.
+        salvaged: Salvaged,
     },
     /// The store was taken forward to this reweave's schema.
     Migrated {
@@ -56,12 +59,12 @@ impl fmt::Display for Notice {
             Self::Temporary { path } => {
                 write!(f, "{} can't be written: this session is not remembered", path.display())
             }
-            Self::SetAside { why, to } => {
-                write!(
-                    f,
-                    "{why}; it was moved to {} and a new store begun. The step files are as they were",
-                    to.display()
-                )
+            Self::SetAside { why, to, salvaged: Salvaged { versions, patches } } => {
+                write!(f, "{why}; it was moved to {} and a new store begun. ", to.display())?;
+                if (*versions, *patches) != (0, 0) {
+                    write!(f, "{versions} versions and {patches} patches were brought over. ")?;
+                }
+                f.write_str("The step files are as they were")
             }
             Self::Migrated { from } => write!(f, ".reweave/store.db was taken from schema {from} to {SCHEMA}"),
         }
@@ -100,11 +103,12 @@ impl Store {
 
     fn at(home: &Path, mut notices: Vec<Notice>, scratch: Option<Scratch>, faults: Faults) -> Result<Self, StoreError> {
         let file = home.join(FILE);
+        let mut aside = None;
         let sql = match usable(home, &file) {
             Ok(sql) => sql,
             Err(why @ (StoreError::Damaged { .. } | StoreError::Newer { .. })) => {
                 let to = set_aside(&file, &why)?;
-                notices.push(Notice::SetAside { why, to });
+                aside = Some((why, to));
                 usable(home, &file)?
             }
             Err(error) => return Err(error),
@@ -119,14 +123,19 @@ impl Store {
         let newest_blob_at_opening = sql.query_row("SELECT COALESCE(MAX(id), 0) FROM blob", [], |row| row.get(0))?;
         let writer = Writer::start(sql, faults)?;
         let reader = Reader::new(connect(&file, false)?, Some(writer.progress()))?;
-        Ok(Self {
+        let mut store = Self {
             reader,
             writer: Arc::new(writer),
             home: home.to_owned(),
             newest_blob_at_opening,
             notices,
             _scratch: scratch.map(Arc::new),
-        })
+        };
+        if let Some((why, to)) = aside {
+            let salvaged = store.salvage(&to);
+            store.notices.push(Notice::SetAside { why, to, salvaged });
+        }
+        Ok(store)
     }
 
     /// Another reader of the same store, for another thread.
@@ -275,7 +284,7 @@ fn begin_wal(sql: &Connection) -> Result<(), StoreError> {
 }
 
 /// A connection set up so that what a planted database holds can't make SQLite do more than read tables.
-fn connect(file: &Path, write: bool) -> Result<Connection, StoreError> {
+pub(crate) fn connect(file: &Path, write: bool) -> Result<Connection, StoreError> {
     let mode = if write {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE
     } else {

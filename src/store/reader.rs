@@ -1,6 +1,7 @@
 //! What reads a store: one connection that never writes.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use rusqlite::{Connection, Transaction};
 use zstd::bulk::Decompressor;
 
 use super::StoreError;
+use super::names::Names;
 use super::scratch::Scratch;
 use super::writer::Progress;
 
@@ -20,6 +22,10 @@ pub struct Reader {
     progress: Option<Arc<Progress>>,
     /// Making one anew for each blob would cost more than unpacking it.
     pub(crate) unpacker: RefCell<Decompressor<'static>>,
+    /// Sets of names that were read once.
+    pub(crate) sets: RefCell<HashMap<i64, Arc<[u32]>>>,
+    /// Names that were read once.
+    pub(crate) names: RefCell<Names>,
     /// The copy that is read, removed with the reader.
     _scratch: Option<Scratch>,
 }
@@ -30,7 +36,14 @@ impl Reader {
         sql.set_prepared_statement_cache_capacity(128);
         let unpacker = Decompressor::new()
             .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })?;
-        Ok(Self { sql, progress, unpacker: RefCell::new(unpacker), _scratch: None })
+        Ok(Self {
+            sql,
+            progress,
+            unpacker: RefCell::new(unpacker),
+            sets: RefCell::default(),
+            names: RefCell::default(),
+            _scratch: None,
+        })
     }
 
     /// A reader of a copy.

@@ -43,7 +43,7 @@ impl Store {
         let known = heads(self.sql())?;
         let mut present = BTreeMap::new();
         for file in scan.steps.iter().chain(&scan.modules) {
-            let head = known.get(&file.id).filter(|head| head.live);
+            let head = known.get(&file.id).filter(|head| head.source.is_some());
             let text = || file.encoding.encode(&file.source).ok().filter(|bytes| Digest::of(bytes) == file.digest);
             let kept = head.and_then(|head| head.source);
             let text = if file.fault.is_some() || kept == Some(file.digest) { None } else { text() };
@@ -85,7 +85,9 @@ impl Store {
     ) -> Result<Seen, StoreError> {
         let same =
             |(step, source): (&StepId, &Source)| known.get(step).is_some_and(|head| head.source == Some(source.digest));
-        if known.values().all(|head| !head.live || present.contains_key(&head.step)) && present.iter().all(same) {
+        if known.values().all(|head| head.source.is_none() || present.contains_key(&head.step))
+            && present.iter().all(same)
+        {
             let present = present.keys().filter_map(|step| Some((step.clone(), known.get(step)?.number))).collect();
             return Ok(Seen { present, ..Seen::default() });
         }
@@ -121,7 +123,7 @@ impl Write<'_> {
                 seen.renamed.push((from, to));
             }
         }
-        for head in heads(self.sql)?.into_values().filter(|head| head.live) {
+        for head in heads(self.sql)?.into_values().filter(|head| head.source.is_some()) {
             if !present.contains_key(&head.step) {
                 self.version(&head.step, None, by)?;
                 seen.removed.insert(head.step);
@@ -160,12 +162,12 @@ fn renames(present: &BTreeMap<StepId, Source>, known: &BTreeMap<StepId, Head>) -
     // Ids whose text is not what their line had: where a line may have gone to.
     let mut homes: HashMap<Digest, Vec<&StepId>> = HashMap::new();
     for (step, Source { digest, .. }) in present.iter().rev() {
-        if known.get(step).is_none_or(|head| head.live && head.source != Some(*digest)) {
+        if known.get(step).is_none_or(|head| head.source.is_some_and(|source| source != *digest)) {
             homes.entry(*digest).or_default().push(step);
         }
     }
     let mut found = Vec::new();
-    for gone in known.values().filter(|head| head.live && !present.contains_key(&head.step)) {
+    for gone in known.values().filter(|head| head.source.is_some() && !present.contains_key(&head.step)) {
         let mut row = Vec::new();
         let mut next = Some(gone);
         while let Some(head) = next.take() {
@@ -183,7 +185,9 @@ fn renames(present: &BTreeMap<StepId, Source>, known: &BTreeMap<StepId, Head>) -
     let taken: BTreeSet<StepId> = found.iter().map(|(_, to)| to.clone()).collect();
     let displaced: HashMap<Digest, &Head> = known
         .values()
-        .filter(|head| head.live && present.get(&head.step).is_some_and(|source| Some(source.digest) != head.source))
+        .filter(|head| {
+            head.source.is_some() && present.get(&head.step).is_some_and(|source| Some(source.digest) != head.source)
+        })
         .filter_map(|head| Some((head.source?, head)))
         .collect();
     for end in present.keys().filter(|step| !known.contains_key(*step) && !taken.contains(*step)) {

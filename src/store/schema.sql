@@ -24,14 +24,16 @@ CREATE INDEX event_line ON event (line, seq) WHERE line IS NOT NULL;
 CREATE INDEX event_at ON event (at);
 CREATE INDEX event_item ON event (item, seq) WHERE item IS NOT NULL;
 
--- A step through all its names. `path` is the id that it has now, or had last; `head` its newest version;
--- `latest` its newest execution.
+-- A step through all its names. `path` is the id that it has now, or had last, since event `named`; `head` its
+-- newest version, of event `head_seq` and with text `source` (null: it was removed); `latest` its newest execution.
 CREATE TABLE line (
-    id     INTEGER PRIMARY KEY,
-    path   TEXT NOT NULL UNIQUE,
-    live   INTEGER NOT NULL,
-    head   INTEGER NOT NULL,
-    latest INTEGER
+    id       INTEGER PRIMARY KEY,
+    path     TEXT NOT NULL UNIQUE,
+    named    INTEGER NOT NULL,
+    head     INTEGER NOT NULL,
+    head_seq INTEGER NOT NULL,
+    source   BLOB,
+    latest   INTEGER
 ) STRICT;
 
 -- The ids that a step had, each from an event on.
@@ -61,7 +63,7 @@ CREATE TABLE version (
     tokens_out  INTEGER,
     UNIQUE (line, number)
 ) STRICT;
-CREATE INDEX version_seq ON version (line, seq);
+CREATE INDEX version_seq ON version (line, seq, number, source);
 
 -- Names of variables (file 0) and paths of files (file 1).
 CREATE TABLE name (
@@ -86,7 +88,8 @@ CREATE TABLE member (
 ) STRICT, WITHOUT ROWID;
 
 -- Executions. `reads` and `writes` are sets of names; `written` has a digest for each name of `writes`, in
--- its order, all zeros where the name was deleted. `output` and `body` are blobs with the rest.
+-- its order, all zeros where the name was deleted. What was printed is the blob
+-- with digest `output`, the rest the blob `body`.
 CREATE TABLE execution (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,
     line             INTEGER NOT NULL,
@@ -102,7 +105,7 @@ CREATE TABLE execution (
     reads            INTEGER NOT NULL,
     writes           INTEGER NOT NULL,
     written          BLOB NOT NULL,
-    output           INTEGER NOT NULL,
+    output           BLOB NOT NULL,
     body             INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX execution_line ON execution (line, seq);

@@ -60,16 +60,17 @@ impl Store {
     pub fn record_rename(&self, from: &StepId, to: &StepId, provenance: &Provenance) -> Result<(), StoreError> {
         let (from, to, provenance) = (from.clone(), to.clone(), provenance.clone());
         self.submit(Durability::Full, move |write| {
-            let Some(old) = line(write.sql, &from)?.filter(|old| old.live) else {
+            let Some(old) = line(write.sql, &from)?.filter(|old| old.source.is_some()) else {
                 return Err(StoreError::missing(format!("step {from}")));
             };
             match line(write.sql, &to)? {
                 _ if from == to => Ok(()),
-                Some(new) if new.live => Err(StoreError::Refused { why: format!("there is a step {to} already") }),
+                Some(new) if new.source.is_some() => {
+                    Err(StoreError::Refused { why: format!("there is a step {to} already") })
+                }
                 Some(_) => {
-                    let source = head_source(write.sql, &old)?;
                     write.version(&from, None, &provenance)?;
-                    write.version_of_blob(&to, source, &provenance).map(drop)
+                    write.version_of_blob(&to, old.source, &provenance).map(drop)
                 }
                 None => write.rename(old.id, &from, &to, &provenance),
             }
@@ -136,11 +137,7 @@ impl Reader {
     /// When the store can't be read.
     pub fn heads(&self) -> Result<BTreeMap<StepId, (VersionNumber, Digest)>, StoreError> {
         let heads = heads(self.sql())?;
-        Ok(heads
-            .into_values()
-            .filter(|head| head.live)
-            .filter_map(|head| Some((head.step, (head.number, head.source?))))
-            .collect())
+        Ok(heads.into_values().filter_map(|head| Some((head.step, (head.number, head.source?)))).collect())
     }
 }
 
@@ -167,8 +164,7 @@ impl Write<'_> {
     ) -> Result<VersionNumber, StoreError> {
         let old = line(self.sql, step)?;
         if let Some(old) = &old
-            && old.live == source.is_some()
-            && head_source(self.sql, old)? == source
+            && old.source == source
         {
             return Ok(VersionNumber(old.head));
         }
@@ -177,7 +173,7 @@ impl Write<'_> {
             Some(old) => (old.id, old.head.saturating_add(1)),
             None => {
                 self.sql
-                    .prepare_cached("INSERT INTO line (path, live, head) VALUES (?, 1, 0)")?
+                    .prepare_cached("INSERT INTO line (path, named, head, head_seq) VALUES (?, 0, 0, 0)")?
                     .execute([step.as_str()])?;
                 (self.sql.last_insert_rowid(), 1)
             }
@@ -197,11 +193,9 @@ impl Write<'_> {
                 provenance::COLUMNS
             ))?
             .execute(params_from_iter(values))?;
-        self.sql.prepare_cached("UPDATE line SET live = ?, head = ? WHERE id = ?")?.execute(params![
-            source.is_some(),
-            number,
-            line
-        ])?;
+        self.sql
+            .prepare_cached("UPDATE line SET head = ?, head_seq = ?, source = ? WHERE id = ?")?
+            .execute(params![number, seq, source.map(|digest| digest.as_bytes().to_vec()), line])?;
         Ok(VersionNumber(number))
     }
 
@@ -209,6 +203,11 @@ impl Write<'_> {
         self.sql
             .prepare_cached("INSERT OR REPLACE INTO path (line, since, path) VALUES (?, ?, ?)")?
             .execute(params![line, seq, step.as_str()])?;
+        self.sql.prepare_cached("UPDATE line SET path = ?, named = ? WHERE id = ?")?.execute(params![
+            step.as_str(),
+            seq,
+            line
+        ])?;
         Ok(())
     }
 
@@ -223,7 +222,7 @@ impl Write<'_> {
         let told = serde_json::to_string(&(from, to, provenance))?;
         let seq = self.event(provenance.at, kind::RENAMED, Some(line), None, Some(&told))?;
         self.named(line, seq, to)?;
-        self.sql.prepare_cached("UPDATE line SET path = ? WHERE id = ?")?.execute(params![to.as_str(), line])?;
+
         Ok(())
     }
 }
@@ -231,42 +230,33 @@ impl Write<'_> {
 /// A line by its present id.
 pub(crate) struct Line {
     pub(crate) id: i64,
-    pub(crate) live: bool,
     pub(crate) head: u32,
+    /// The text of its newest version, `None` where it was removed.
+    pub(crate) source: Option<Digest>,
 }
 
 /// The line that goes, or went last, by this id.
 pub(crate) fn line(sql: &Connection, step: &StepId) -> Result<Option<Line>, StoreError> {
     Ok(sql
-        .prepare_cached("SELECT id, live, head FROM line WHERE path = ?")?
-        .query_row([step.as_str()], |row| Ok(Line { id: row.get(0)?, live: row.get(1)?, head: row.get(2)? }))
+        .prepare_cached("SELECT id, head, source FROM line WHERE path = ?")?
+        .query_row([step.as_str()], |row| {
+            let source = row.get::<_, Option<[u8; 32]>>(2)?.map(Digest::from_bytes);
+            Ok(Line { id: row.get(0)?, head: row.get(1)?, source })
+        })
         .optional()?)
-}
-
-/// The digest of a line's newest version.
-fn head_source(sql: &Connection, line: &Line) -> Result<Option<Digest>, StoreError> {
-    let source: Option<Option<[u8; 32]>> = sql
-        .prepare_cached("SELECT source FROM version WHERE line = ? AND number = ?")?
-        .query_row(params![line.id, line.head], |row| row.get(0))
-        .optional()?;
-    Ok(source.flatten().map(Digest::from_bytes))
 }
 
 /// A line with its newest version.
 pub(crate) struct Head {
     pub(crate) line: i64,
     pub(crate) step: StepId,
-    pub(crate) live: bool,
     pub(crate) number: VersionNumber,
     pub(crate) source: Option<Digest>,
 }
 
 /// Every line with its newest version.
 pub(crate) fn heads(sql: &Connection) -> Result<BTreeMap<StepId, Head>, StoreError> {
-    let mut query = sql.prepare_cached(
-        "SELECT line.id, line.path, line.live, line.head, version.source FROM line
-         JOIN version ON version.line = line.id AND version.number = line.head",
-    )?;
+    let mut query = sql.prepare_cached("SELECT id, path, head, source FROM line")?;
     let mut rows = query.query([])?;
     let mut found = BTreeMap::new();
     while let Some(row) = rows.next()? {
@@ -274,9 +264,8 @@ pub(crate) fn heads(sql: &Connection) -> Result<BTreeMap<StepId, Head>, StoreErr
         let head = Head {
             line: row.get(0)?,
             step: step.clone(),
-            live: row.get(2)?,
-            number: VersionNumber(row.get(3)?),
-            source: row.get::<_, Option<[u8; 32]>>(4)?.map(Digest::from_bytes),
+            number: VersionNumber(row.get(2)?),
+            source: row.get::<_, Option<[u8; 32]>>(3)?.map(Digest::from_bytes),
         };
         found.insert(step, head);
     }

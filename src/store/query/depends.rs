@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Moment;
 use super::cut::CutStep;
 use crate::step::StepId;
-use crate::store::names::{Names, Subject, name_id};
+use crate::store::names::{Subject, name_id};
 use crate::store::{Reader, StoreError};
 
 /// A step that would have to be looked at if another gave something else.
@@ -77,12 +77,12 @@ impl Reader {
                 found.push((place, cause, read));
                 tainted.extend(run.writes.iter().map(|name| (*name, Some(place))));
             } else if run.stands() {
-                for name in &run.writes {
+                for name in run.writes.iter() {
                     tainted.remove(name);
                 }
             }
         }
-        let mut names = Names::for_many(self.sql_now(), found.iter().map(|(.., read)| read.len()).sum())?;
+        self.names_for(found.iter().map(|(.., read)| read.len()).sum())?;
         let mut answer = Vec::with_capacity(found.len());
         for (place, cause, read) in found {
             let Some(row) = later.get(place) else { continue };
@@ -90,7 +90,7 @@ impl Reader {
             answer.push(Affected {
                 step: row.step.clone(),
                 because: because.step.clone(),
-                subjects: self.subjects(&mut names, &read)?,
+                subjects: self.subjects(&read)?,
             });
         }
         Ok(answer)
@@ -154,20 +154,29 @@ impl Reader {
             wanted.extend(run.reads.iter().copied());
             found.push((row, given));
         }
-        let mut names = Names::for_many(self.sql_now(), found.iter().map(|(_, given)| given.len()).sum())?;
+        self.names_for(found.iter().map(|(_, given)| given.len()).sum())?;
         found
             .into_iter()
             .rev()
-            .map(|(row, given)| Ok(Needed { step: row.step.clone(), subjects: self.subjects(&mut names, &given)? }))
+            .map(|(row, given)| Ok(Needed { step: row.step.clone(), subjects: self.subjects(&given)? }))
             .collect()
     }
 
-    pub(crate) fn subjects(&self, names: &mut Names, ids: &[u32]) -> Result<Vec<Subject>, StoreError> {
+    fn subjects(&self, ids: &[u32]) -> Result<Vec<Subject>, StoreError> {
+        let mut names = self.names.borrow_mut();
         let mut subjects = ids.iter().map(|id| names.get(self.sql_now(), *id)).collect::<Result<Vec<_>, _>>()?;
         subjects.sort_unstable();
         Ok(subjects)
     }
+
+    /// Makes ready to look up about `wanted` names.
+    pub(crate) fn names_for(&self, wanted: usize) -> Result<(), StoreError> {
+        if wanted < MANY_NAMES { Ok(()) } else { self.read_names_at_once() }
+    }
 }
+
+/// From this many names on, reading all that the store knows is faster than asking for each.
+const MANY_NAMES: usize = 2_000;
 
 /// A step of a cut, and those after it.
 fn split<'a>(cut: &'a [CutStep], step: &StepId) -> Result<(&'a CutStep, &'a [CutStep]), StoreError> {

@@ -7,7 +7,7 @@ use super::cut::CutStep;
 use super::pair::unified;
 use super::standing::{Held, held};
 use crate::step::{Digest, ExecutionId, Outcome, StepId, VersionNumber};
-use crate::store::names::{Names, Subject};
+use crate::store::names::Subject;
 use crate::store::{Reader, StoreError};
 
 /// How one moment, or one run, differs from another.
@@ -107,9 +107,8 @@ impl Reader {
         let _now = self.snapshot()?;
         let old = self.cut(self.seq_of(before)?)?;
         let new = self.cut(self.seq_of(after)?)?;
-        let mut names = Names::default();
-        // Equal contents are one blob.
-        self.difference(&old, &new, &mut names, |old, new| Ok(old == new))
+        self.names_for(old.len())?;
+        self.difference(&old, &new, &HashMap::new())
     }
 
     /// How another run, at a moment of its own, differs from this one. Steps are matched by their ids.
@@ -129,17 +128,14 @@ impl Reader {
     /// # Errors
     /// [`StoreError::Missing`] when there is no such moment.
     pub fn diff_with(&self, before: &Moment, other: &Self, after: &Moment) -> Result<Difference, StoreError> {
+        if std::ptr::eq(self, other) {
+            return self.diff(before, after);
+        }
         let (_ours, _theirs) = (self.snapshot()?, other.snapshot()?);
         let old = self.cut(self.seq_of(before)?)?;
         let mut new = other.cut(other.seq_of(after)?)?;
-        let mut names = self.translate(&old, other, &mut new)?;
-        self.difference(&old, &new, &mut names, |old, new| {
-            let digest = |reader: &Self, blob: i64| -> Result<[u8; 32], StoreError> {
-                let mut query = reader.sql_now().prepare_cached("SELECT digest FROM blob WHERE id = ?")?;
-                Ok(query.query_row([blob], |row| row.get(0))?)
-            };
-            Ok(digest(self, old)? == digest(other, new)?)
-        })
+        let added = self.translate(&old, other, &mut new)?;
+        self.difference(&old, &new, &added)
     }
 
     /// The texts of a step that differs as a unified diff; `other` is the store of its right side.
@@ -155,12 +151,19 @@ impl Reader {
     }
 
     /// Gives the steps and names of another store's cut the numbers that they have in this one; those that this
-    /// one does not know get new ones.
-    fn translate(&self, ours: &[CutStep], other: &Self, theirs: &mut [CutStep]) -> Result<Names, StoreError> {
+    /// one does not know get new ones, which come back.
+    fn translate(
+        &self,
+        ours: &[CutStep],
+        other: &Self,
+        theirs: &mut [CutStep],
+    ) -> Result<HashMap<u32, Subject>, StoreError> {
         let lines: HashMap<&StepId, i64> = ours.iter().map(|row| (&row.step, row.line)).collect();
-        let mut known = Names::all(self.sql_now())?;
+        self.read_names_at_once()?;
+        other.read_names_at_once()?;
+        let (known, mut foreign) = (self.names.borrow(), other.names.borrow_mut());
         let numbers = known.reversed();
-        let mut foreign = Names::all(other.sql_now())?;
+        let mut added = HashMap::new();
         let mut seen: HashMap<u32, u32> = HashMap::new();
         // Numbers of rows count up from 1, so these are free.
         let (mut new_line, mut new_name) = (-1, u32::MAX);
@@ -173,37 +176,40 @@ impl Reader {
                 }
             };
             let Some(run) = &mut row.run else { continue };
-            for name in run.reads.iter_mut().chain(&mut run.writes) {
-                *name = match seen.get(name) {
-                    Some(ours) => *ours,
+            for set in [&mut run.reads, &mut run.writes] {
+                let translated = set.iter().map(|name| match seen.get(name) {
+                    Some(ours) => Ok(*ours),
                     None => {
                         let subject = foreign.get(other.sql_now(), *name)?;
-                        let ours = match numbers.get(&subject) {
-                            Some(ours) => *ours,
-                            None => {
-                                new_name -= 1;
-                                known.add(new_name, subject);
-                                new_name
-                            }
-                        };
+                        let ours = numbers.get(&subject).copied().unwrap_or_else(|| {
+                            new_name -= 1;
+                            added.insert(new_name, subject);
+                            new_name
+                        });
                         seen.insert(*name, ours);
-                        ours
+                        Ok(ours)
                     }
-                };
+                });
+                *set = translated.collect::<Result<Vec<u32>, StoreError>>()?.into();
             }
         }
-        Ok(known)
+        Ok(added)
     }
 
+    /// `added` has the names that this store does not know.
     fn difference(
         &self,
         old: &[CutStep],
         new: &[CutStep],
-        names: &mut Names,
-        same_output: impl Fn(i64, i64) -> Result<bool, StoreError>,
+        added: &HashMap<u32, Subject>,
     ) -> Result<Difference, StoreError> {
-        let steps = step_differences(old, new, same_output)?;
+        let steps = step_differences(old, new);
         let (before, after) = (held(old), held(new));
+        let mut known = self.names.borrow_mut();
+        let mut name_of = |name: u32| match added.get(&name) {
+            Some(subject) => Ok(subject.clone()),
+            None => known.get(self.sql_now(), name),
+        };
         let written = |side: &[CutStep], value: Option<&Held>| {
             value.and_then(|value| Some((value.digest, side.get(value.place)?.step.clone())))
         };
@@ -211,47 +217,52 @@ impl Reader {
         for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(name))) {
             let (a, b) = (before.get(name), after.get(name));
             if a.map(|value| value.digest) != b.map(|value| value.digest) {
-                let subject = names.get(self.sql_now(), *name)?;
+                let subject = name_of(*name)?;
                 values.push(ValueDifference { subject, before: written(old, a), after: written(new, b) });
             }
         }
         values.sort_unstable_by(|a, b| a.subject.cmp(&b.subject));
-        Ok(Difference { steps, values, edges: self.edge_differences(old, new, names)? })
+        Ok(Difference { steps, values, edges: edge_differences(old, new, name_of)? })
     }
+}
 
-    fn edge_differences(
-        &self,
-        old: &[CutStep],
-        new: &[CutStep],
-        names: &mut Names,
-    ) -> Result<Vec<EdgeDifference>, StoreError> {
-        let (before, after) = (edges_of(old), edges_of(new));
-        let ids: HashMap<i64, &StepId> = old.iter().chain(new).map(|row| (row.line, &row.step)).collect();
-        let mut pairs: Vec<(i64, i64)> = Vec::new();
-        let only_in = |side: &[CutEdge], other: &[CutEdge], pairs: &mut Vec<(i64, i64)>| {
-            pairs.extend(
-                side.iter().filter(|edge| other.binary_search(edge).is_err()).map(|(from, to, _)| (*from, *to)),
-            );
-        };
-        only_in(&before, &after, &mut pairs);
-        only_in(&after, &before, &mut pairs);
-        pairs.sort_unstable();
-        pairs.dedup();
-        let mut found = Vec::with_capacity(pairs.len());
-        for (from, to) in pairs {
-            let (Some(&a), Some(&b)) = (ids.get(&from), ids.get(&to)) else { continue };
-            let mut carried = |side: &[CutEdge]| -> Result<BTreeSet<Subject>, StoreError> {
-                let start = side.partition_point(|edge| (edge.0, edge.1) < (from, to));
-                let edges =
-                    side.get(start..).unwrap_or_default().iter().take_while(|edge| (edge.0, edge.1) == (from, to));
-                edges.map(|(.., name)| names.get(self.sql_now(), *name)).collect()
-            };
-            let (before, after) = (carried(&before)?, carried(&after)?);
-            found.push(EdgeDifference { from: a.clone(), to: b.clone(), before, after });
-        }
-        found.sort_by(|a, b| (&a.to, &a.from).cmp(&(&b.to, &b.from)));
-        Ok(found)
+fn edge_differences(
+    old: &[CutStep],
+    new: &[CutStep],
+    mut name_of: impl FnMut(u32) -> Result<Subject, StoreError>,
+) -> Result<Vec<EdgeDifference>, StoreError> {
+    // Where the same steps read and wrote the same names, the edges are the same, whatever the values.
+    let shape = |side: &[CutStep]| -> Vec<_> {
+        let run = |row: &CutStep| row.run.as_ref().map(|run| (run.stands(), run.reads.clone(), run.writes.clone()));
+        side.iter().map(|row| (row.line, run(row))).collect()
+    };
+    if shape(old) == shape(new) {
+        return Ok(Vec::new());
     }
+    let (before, after) = (edges_of(old), edges_of(new));
+    let ids: HashMap<i64, &StepId> = old.iter().chain(new).map(|row| (row.line, &row.step)).collect();
+    let mut pairs: Vec<(i64, i64)> = Vec::new();
+    let only_in = |side: &[CutEdge], other: &[CutEdge], pairs: &mut Vec<(i64, i64)>| {
+        let only = side.iter().filter(|edge| other.binary_search(edge).is_err());
+        pairs.extend(only.map(|(from, to, _)| (*from, *to)));
+    };
+    only_in(&before, &after, &mut pairs);
+    only_in(&after, &before, &mut pairs);
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut found = Vec::with_capacity(pairs.len());
+    for (from, to) in pairs {
+        let (Some(&a), Some(&b)) = (ids.get(&from), ids.get(&to)) else { continue };
+        let mut carried = |side: &[CutEdge]| -> Result<BTreeSet<Subject>, StoreError> {
+            let start = side.partition_point(|edge| (edge.0, edge.1) < (from, to));
+            let edges = side.get(start..).unwrap_or_default().iter().take_while(|edge| (edge.0, edge.1) == (from, to));
+            edges.map(|(.., name)| name_of(*name)).collect()
+        };
+        let (before, after) = (carried(&before)?, carried(&after)?);
+        found.push(EdgeDifference { from: a.clone(), to: b.clone(), before, after });
+    }
+    found.sort_by(|a, b| (&a.to, &a.from).cmp(&(&b.to, &b.from)));
+    Ok(found)
 }
 
 /// An edge between lines, and a name that it carries.
@@ -272,11 +283,7 @@ fn edges_of(cut: &[CutStep]) -> Vec<CutEdge> {
     edges
 }
 
-fn step_differences(
-    old: &[CutStep],
-    new: &[CutStep],
-    same_output: impl Fn(i64, i64) -> Result<bool, StoreError>,
-) -> Result<Vec<StepDifference>, StoreError> {
+fn step_differences(old: &[CutStep], new: &[CutStep]) -> Vec<StepDifference> {
     let after: HashMap<i64, &CutStep> = new.iter().map(|row| (row.line, row)).collect();
     let before: HashMap<i64, &CutStep> = old.iter().map(|row| (row.line, row)).collect();
     let added = new.iter().filter(|row| !before.contains_key(&row.line)).map(|row| (None, Some(row)));
@@ -284,10 +291,7 @@ fn step_differences(
     for (a, b) in old.iter().map(|row| (Some(row), after.get(&row.line).copied())).chain(added) {
         let source = a.map(|row| row.source) != b.map(|row| row.source);
         let run = |row: Option<&CutStep>| row.and_then(|row| row.run.as_ref()).map(|run| (run.output, run.outcome));
-        let output = match (run(a), run(b)) {
-            (Some((a, _)), Some((b, _))) => !same_output(a, b)?,
-            (a, b) => a.is_some() != b.is_some(),
-        };
+        let output = run(a).map(|(output, _)| output) != run(b).map(|(output, _)| output);
         let outcome = run(a).map(|(_, outcome)| outcome) != run(b).map(|(_, outcome)| outcome);
         let renamed = a.map(|row| &row.step) != b.map(|row| &row.step);
         if source || output || outcome || renamed {
@@ -295,7 +299,7 @@ fn step_differences(
         }
     }
     steps.sort_by(|a, b| a.place().cmp(&b.place()));
-    Ok(steps)
+    steps
 }
 
 impl StepAt {

@@ -23,6 +23,7 @@ mod pair;
 mod standing;
 mod touch;
 
+pub(crate) use cut::CutStep;
 pub(crate) use pair::content_digest;
 
 pub use credit::Credit;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Moment;
 use super::cut::CutStep;
 use crate::step::{Digest, ExecutionId, Outcome, StepId, VersionNumber};
-use crate::store::names::{Names, Subject};
+use crate::store::names::Subject;
 use crate::store::{Reader, StoreError};
 
 /// The code and the values that stood right after a step at a moment.
@@ -77,7 +77,8 @@ impl Reader {
             }
         }
         let held = held(&cut);
-        let mut names = Names::for_many(self.sql_now(), held.len())?;
+        self.names_for(held.len())?;
+        let mut names = self.names.borrow_mut();
         let mut values = Vec::with_capacity(held.len());
         for (name, value) in held {
             let Some(row) = cut.get(value.place) else { continue };
