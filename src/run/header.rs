@@ -237,4 +237,27 @@ mod tests {
         assert_eq!(broken.header.summary.as_deref(), Some("kept"));
         assert!(problems("# /// step\n# kind = \"shell\"\n# ///\n").contains("ends in .sh"));
     }
+
+    #[test]
+    fn a_hostile_block_costs_neither_the_stack_nor_the_run() {
+        for deep in ["[", "{a=", "a."] {
+            let source = format!("# /// step\n# summary = \"kept\"\n# x = {}\n# ///\n", deep.repeat(100_000));
+            let parsed = parse_header(&source);
+            assert!(!parsed.problems.is_empty());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_breaks_it_and_every_problem_is_in_the_block(
+            lines in proptest::collection::vec("(# )?[a-z]{0,8} ?=? ?[\\[\\]{}\"',.0-9a-zé-]{0,12}", 0..8),
+            ending in proptest::sample::select(vec!["\n", "\r\n"]),
+        ) {
+            let body = lines.iter().map(|line| format!("# {line}{ending}")).collect::<String>();
+            let source = format!("x = 1{ending}# /// step{ending}{body}# ///{ending}y = 2{ending}");
+            for problem in parse_header(&source).problems {
+                proptest::prop_assert!((2..=lines.len() + 3).contains(&problem.line), "{}", problem);
+            }
+        }
+    }
 }

@@ -16,6 +16,13 @@ pub enum Size {
     Bytes(u64),
     /// Between 0 and 1, of what the setting says.
     Share(f64),
+    /// Whichever of the two is less.
+    Least {
+        /// Bytes.
+        bytes: u64,
+        /// Between 0 and 1.
+        share: f64,
+    },
 }
 
 impl Size {
@@ -30,6 +37,7 @@ impl Size {
                 reason = "a share of memory needs no more than 53 bits"
             )]
             Self::Share(share) => (whole as f64 * share) as u64,
+            Self::Least { bytes, share } => bytes.min(Self::Share(share).of(whole)),
         }
     }
 }
@@ -39,6 +47,9 @@ impl fmt::Display for Size {
         match self {
             Self::Bytes(bytes) => f.write_str(&bytes_text(*bytes)),
             Self::Share(share) => write!(f, "{}%", (share * 1000.0).round() / 10.0),
+            Self::Least { bytes, share } => {
+                write!(f, "{} or {}, whichever is less", Self::Bytes(*bytes), Self::Share(*share))
+            }
         }
     }
 }
@@ -159,5 +170,8 @@ mod tests {
         assert_eq!([512, 64 << 20, 3 << 29, 1500].map(bytes_text), ["512 B", "64 MB", "1.5 GB", "1.4 KB"]);
         assert_eq!(Size::Share(0.8).of(1000), 800);
         assert_eq!(Size::Share(0.8).to_string(), "80%");
+        let least = Size::Least { bytes: 1 << 30, share: 0.5 };
+        assert_eq!((least.of(1 << 40), least.of(1 << 30)), (1 << 30, 1 << 29));
+        assert_eq!(least.to_string(), "1 GB or 50%, whichever is less");
     }
 }

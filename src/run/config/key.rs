@@ -271,17 +271,24 @@ impl Key {
 }
 
 impl Value {
-    /// Whether it allows no more than `other`; `None` is no bound at all. A share and a number of bytes can't be
-    /// compared before the machine is known, and count as looser.
-    pub(super) fn is_within(&self, other: &Self) -> bool {
-        match (self, other) {
+    /// The bound that lets through only what both let through, unless it is looser than `other`: `None` then. A number
+    /// of bytes and a share can't be compared before the machine is known: both count.
+    pub(super) fn within(&self, other: &Self) -> Option<Self> {
+        let tighter = match (self, other) {
             (_, Self::None) => true,
             (Self::Whole(a), Self::Whole(b)) => a <= b,
             (Self::Time(a), Self::Time(b)) => a <= b,
-            (Self::Amount(Size::Bytes(a)), Self::Amount(Size::Bytes(b))) => a <= b,
-            (Self::Amount(Size::Share(a)), Self::Amount(Size::Share(b))) => a <= b,
+            (Self::Amount(a), Self::Amount(b)) => match (*a, *b) {
+                (Size::Bytes(a), Size::Bytes(b)) => a <= b,
+                (Size::Share(a), Size::Share(b)) => a <= b,
+                (Size::Bytes(bytes), Size::Share(share)) | (Size::Share(share), Size::Bytes(bytes)) => {
+                    return Some(Self::Amount(Size::Least { bytes, share }));
+                }
+                _ => false,
+            },
             _ => false,
-        }
+        };
+        tighter.then(|| self.clone())
     }
 }
 

@@ -48,17 +48,19 @@ impl Config {
                 setting = Setting { value, origin: Origin::User { file: user.path.clone(), line } };
             }
             if let Some((value, line)) = run.values.remove(key.name) {
-                let granted = sources.approved
-                    || match key.from_run {
-                        FromRun::Free => true,
-                        FromRun::Lower => value.is_within(&setting.value),
-                        FromRun::Tighten => file::preset(&value) >= file::preset(&setting.value),
-                        FromRun::Approve => false,
-                    };
-                if granted {
-                    setting = Setting { value, origin: Origin::Run { line } };
-                } else {
-                    waiting.push(Waiting { name: key.name.to_owned(), asks: format!("{} = {value}", key.name), line });
+                let granted = match key.from_run {
+                    _ if sources.approved => Some(value.clone()),
+                    FromRun::Free => Some(value.clone()),
+                    FromRun::Lower => value.within(&setting.value),
+                    FromRun::Tighten => (file::preset(&value) >= file::preset(&setting.value)).then(|| value.clone()),
+                    FromRun::Approve => None,
+                };
+                match granted {
+                    Some(value) => setting = Setting { value, origin: Origin::Run { line } },
+                    None => {
+                        let asks = format!("{} = {value}", key.name);
+                        waiting.push(Waiting { name: key.name.to_owned(), asks, line });
+                    }
                 }
             }
             override_by_hand(key, &mut setting, sources, &mut problems);

@@ -161,6 +161,14 @@ fn a_runs_own_file_only_tightens() {
 }
 
 #[test]
+fn bytes_and_a_share_both_count() {
+    let config = files("", "memory = \"2GB\"\n", false);
+    assert_eq!(waiting(&config), [""; 0]);
+    assert_eq!(config.limits.memory, Some(Size::Least { bytes: 2 << 30, share: 0.8 }));
+    assert_eq!(config.limits.memory.unwrap().of(1 << 30), (1 << 30) * 4 / 5);
+}
+
+#[test]
 fn an_approved_file_counts_in_full() {
     let config = files("timeout = \"1m\"\n", HOSTILE, true);
     assert_eq!(waiting(&config), [""; 0]);
@@ -219,4 +227,32 @@ fn a_file_that_can_not_be_read_seals() {
     std::fs::write(dir.path().join("reweave.toml"), b"\xff").unwrap();
     let config = Config::load(&RunDir::open(dir.path()).unwrap(), None, Vec::new());
     assert_eq!(problems(&config), "reweave.toml: it is not UTF-8: save it as UTF-8");
+}
+
+#[test]
+fn a_hostile_file_costs_neither_the_stack_nor_the_settings() {
+    for deep in ["[", "{a=", "a."] {
+        let config = files("", &format!("seed = 3\nx = {}\n", deep.repeat(100_000)), false);
+        assert!(config.problems.iter().any(|problem| problem.line == Some(2)), "{deep}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_a_runs_file_says_it_allows_no_more_than_the_user(
+        user in "(|timeout = [1-9]|memory = \"[1-9]GB\"|\\[policy\\]\nnetwork = \"(allow|ask|deny)\"|processes = [3-9]{2})\n",
+        run in "(python = \"x\"\n)?(timeout = ([1-9]{2}|\"none\")\n)?(memory = \"([1-9]{2}GB|90%|none)\"\n)?\
+                (processes = [0-9]{2,4}\n)?(\\[policy\\]\npreset = \"(trusted|sealed)\"\nnetwork = \"(allow|ask|deny|what)\")?",
+    ) {
+        let (alone, both) = (files(&user, "", false), files(&user, &run, false));
+        proptest::prop_assert_eq!(&both.python, &None);
+        let longest = |config: &Config| config.limits.timeout.unwrap_or(Duration::MAX);
+        proptest::prop_assert!(longest(&both) <= longest(&alone));
+        let most = |config: &Config| config.limits.memory.map_or(u64::MAX, |size| size.of(1 << 34));
+        proptest::prop_assert!(most(&both) <= most(&alone));
+        proptest::prop_assert!(both.limits.processes <= alone.limits.processes);
+        for area in Area::ALL {
+            proptest::prop_assert!(both.policy.decide(area, "/x") >= alone.policy.decide(area, "/x"));
+        }
+    }
 }
