@@ -79,7 +79,7 @@ impl Reader {
     pub fn holds(&self) -> Result<BTreeMap<StepId, Hold>, StoreError> {
         let mut query = self.sql().prepare_cached(
             "SELECT line.path, hold.execution, hold.source, hold.blocked FROM hold JOIN line ON line.id = hold.line
-             WHERE line.live AND line.latest IS hold.latest",
+             WHERE line.source IS NOT NULL AND line.latest IS hold.latest",
         )?;
         let mut rows = query.query([])?;
         let mut found = BTreeMap::new();
