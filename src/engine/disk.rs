@@ -13,7 +13,7 @@ use super::vault::Vault;
 use crate::step::{Digest, FileContent};
 
 /// A file larger than this is not kept; a step that uses it is known by the file's size and time.
-const KEPT: u64 = 256 << 20;
+pub(super) const KEPT: u64 = 256 << 20;
 const NOTE: &str = "files";
 
 /// What is remembered of a path that some step changed.
@@ -39,6 +39,11 @@ impl Disk {
     pub(super) fn open(root: &Path, vault: Arc<dyn Vault>) -> Self {
         let tracked = vault.note(NOTE).and_then(|note| serde_json::from_slice(&note).ok()).unwrap_or_default();
         Self { root: root.to_owned(), vault, tracked, hashed: BTreeMap::new() }
+    }
+
+    /// The same knowledge for a copy of the directory.
+    pub(super) fn beside(&self, root: &Path, vault: Arc<dyn Vault>) -> Self {
+        Self { root: root.to_owned(), vault, tracked: self.tracked.clone(), hashed: BTreeMap::new() }
     }
 
     fn save(&self) {
@@ -180,11 +185,6 @@ impl Disk {
                 (now != left).then_some((path, now))
             })
             .collect()
-    }
-
-    /// The files that steps changed, as the engine left them.
-    pub(super) fn left(&self) -> BTreeMap<String, FileContent> {
-        self.tracked.iter().map(|(path, tracked)| (path.clone(), tracked.left.clone())).collect()
     }
 
     /// Puts every file that steps changed as it was at the place of `state`. Returns what could not be put.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::process::Process;
 use super::state::{Slot, State};
+use super::task::EngineError;
 use super::vault::Vault;
 use crate::step::{Digest, Execution, Millis, Name, StepId, Written};
 
@@ -15,6 +16,15 @@ pub(super) struct Key(StepId, Millis, u64);
 impl Key {
     pub(super) fn of(execution: &Execution) -> Self {
         Self(execution.step.clone(), execution.started, execution.duration_us)
+    }
+
+    /// How long the execution took.
+    pub(super) fn duration_us(&self) -> u64 {
+        self.2
+    }
+
+    pub(super) fn step(&self) -> &StepId {
+        &self.0
     }
 }
 
@@ -33,6 +43,12 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn new(process: Process) -> Self {
         Self { process, state: State::default(), line: Vec::new(), ran: Vec::new() }
+    }
+
+    /// A copy of it, in a process of its own.
+    pub(super) fn forked(&mut self) -> Result<Self, EngineError> {
+        let process = self.process.fork()?;
+        Ok(Self { process, state: self.state.clone(), line: self.line.clone(), ran: self.ran.clone() })
     }
 
     /// Whether nothing ran in it that is not part of `line`, in the same order.

@@ -5,25 +5,31 @@
 //! - [`Engine`]: owns the interpreter processes of one run. [`Engine::update`] brings a list of [`Task`]s
 //!   up to date and tells what happens as [`Report`]s; [`Engine::state`] answers what stood after a step.
 //! - [`Settings`]: what is fixed while an engine lives: directory, interpreter, seed, limits.
+//! - [`Aside`]: a second engine from [`Engine::aside`] that can't touch the run: for trials and for checking.
 //! - [`Vault`]: where it keeps values and file contents between runs.
 //! - [`InterpreterParser`]: a one-off process that judges sources and runs none of them.
 //!
 //! Inside: `state` is the run at a place in the order by digests alone, and decides what is fresh; `line` is a
-//! process and what it holds; `walk` goes through the steps; `execute` runs one; `disk` is the files that
+//! process and what it holds; `walk` goes through the steps, `pass` is how far it came and `stand` has a process
+//! ready in the state that the next step needs; `execute` runs one; `disk` is the files that
 //! steps see; `process` and `protocol` speak with the workers, whose own code is in `worker/`.
 
+mod aside;
 mod disk;
 mod execute;
 mod line;
 mod output;
 mod parser;
+mod pass;
 mod process;
 mod protocol;
+mod stand;
 mod state;
 mod task;
 mod vault;
 mod walk;
 
+pub use aside::{Aside, Isolation};
 pub use parser::InterpreterParser;
 pub use task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};

@@ -12,18 +12,19 @@ use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, Send
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
-use super::protocol::{Ask, DATA_LIMIT, ForkReply, JSON_LIMIT, RootReply};
+use super::protocol::{AsideHead, AsideReply, Ask, DATA_LIMIT, ForkReply, JSON_LIMIT, RootReply};
 use super::task::{EngineError, Settings, StopHandle};
 use crate::step::Stream;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 14] = [
+const MODULES: [(&str, &str); 15] = [
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
     ("hidden", include_str!("worker/hidden.py")),
     ("ipython", include_str!("worker/ipython.py")),
+    ("kernel", include_str!("worker/kernel.py")),
     ("magics", include_str!("worker/magics.py")),
     ("names", include_str!("worker/names.py")),
     ("shown", include_str!("worker/shown.py")),
@@ -156,10 +157,22 @@ impl Process {
 
     /// Leaves a copy of the process as it is now: a checkpoint, or the start of another line.
     pub(super) fn fork(&mut self) -> Result<Self, EngineError> {
+        self.forked(None)
+    }
+
+    /// As [`Process::fork`], but the copy sees `at.copy` where the run's directory is. Also tells why it does
+    /// not, if so: then it works in the copy under its own path.
+    pub(super) fn fork_aside(&mut self, at: &AsideHead<'_>) -> Result<(Self, Option<String>), EngineError> {
+        let mut forked = self.forked(Some(at))?;
+        let reply: AsideReply = forked.answer()?;
+        Ok((forked, reply.unisolated))
+    }
+
+    fn forked(&mut self, aside: Option<&AsideHead<'_>>) -> Result<Self, EngineError> {
         let (ours, theirs) = pair()?;
         let (out, out_write) = pipe()?;
         let (err, err_write) = pipe()?;
-        self.ask(&Ask::Fork, &[], &[theirs.as_fd(), out_write.as_fd(), err_write.as_fd()])?;
+        self.ask(&Ask::Fork { aside }, &[], &[theirs.as_fd(), out_write.as_fd(), err_write.as_fd()])?;
         let reply: ForkReply = self.answer()?;
         Ok(Self { socket: ours, stdout: out, stderr: err, pid: reply.pid, child: None, _lifeline: None })
     }

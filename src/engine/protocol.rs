@@ -21,7 +21,10 @@ pub(super) enum Ask<'a> {
     /// Become the root of a run.
     SetUp { dir: &'a str, spool: &'a str, seed: u32, ignored: &'a [String] },
     /// Leave a copy of the process that waits on the descriptors that come along.
-    Fork,
+    Fork {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        aside: Option<&'a AsideHead<'a>>,
+    },
     /// Execute the step whose text comes along.
     Run { step: &'a str, file: &'a str, interruptible: bool },
     /// Say what code the text that comes along is.
@@ -30,6 +33,22 @@ pub(super) enum Ask<'a> {
     Load { delete: &'a [Name], values: &'a [ValueHead<'a>] },
     /// Tell variables.
     State { names: &'a [String], limit: usize },
+}
+
+/// A copy of the run's directory that a fork is to see in its place.
+#[derive(Debug, Serialize)]
+pub(super) struct AsideHead<'a> {
+    pub copy: &'a str,
+    /// Paths in it that show the original through.
+    pub borrowed: &'a [String],
+}
+
+/// A fork that went aside.
+#[derive(Debug, Deserialize)]
+pub(super) struct AsideReply {
+    /// Why it could not be given a view of its own, if so.
+    #[serde(default)]
+    pub unisolated: Option<String>,
 }
 
 /// One pickled component within the bytes of a [`Ask::Load`].

@@ -2,23 +2,23 @@
 //! right state for that.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use tempfile::TempDir;
+
 use super::disk::Disk;
-use super::execute::{Bench, execute, file_of, micros, written};
-use super::line::{Delta, Key, Node};
+use super::execute::{Bench, execute, file_of};
+use super::line::{Key, Node};
+use super::pass::Walk;
 use super::process::Process;
-use super::protocol::{Ask, CompileReply, LoadReply, RootReply, StateReply, ValueHead};
-use super::state::{Slot, State, Verdict};
+use super::protocol::{Ask, CompileReply, RootReply, StateReply};
+use super::state::{State, Verdict};
 use super::task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
-use crate::step::{Digest, Execution, FileContent, Name, Observation, Outcome, Reason, StepId, Variable};
+use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, StepId, Variable};
 
 /// A checkpoint is made once this many times its cost was spent since the last.
-const CHECKPOINT_PAYS: u64 = 20;
-/// How many checkpoints are held at the most.
-const CHECKPOINTS: usize = 200;
+pub(super) const CHECKPOINT_PAYS: u64 = 20;
 /// Longest `repr` of a variable, in bytes of UTF-8 as Python counts characters.
 const REPR_LIMIT: usize = 64 << 10;
 
@@ -26,37 +26,21 @@ const REPR_LIMIT: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,
-    vault: Arc<dyn Vault>,
+    pub(super) vault: Arc<dyn Vault>,
     stop: StopHandle,
-    disk: Disk,
+    pub(super) disk: Disk,
     /// Waits in the state before the first step; never runs one.
     root: Option<(Process, RootReply)>,
     /// The process in which steps run.
-    live: Option<Node>,
-    checkpoints: Vec<Node>,
+    pub(super) live: Option<Node>,
+    pub(super) checkpoints: Vec<Node>,
     /// Copies of files as they were before a step changed them, until they are kept.
-    spool: Option<Spool>,
+    spool: Option<Arc<TempDir>>,
     /// What code a text is, by the digest of the text.
     compiled: HashMap<Digest, CompileReply>,
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
-    fork_us: u64,
-    spent_us: u64,
-}
-
-/// One pass through the steps.
-struct Walk<'a> {
-    tasks: &'a [Task],
-    goal: &'a Goal,
-    state: State,
-    /// The executions that make up the state, with the places of their steps.
-    line: Vec<(usize, Arc<Execution>)>,
-    keys: Vec<Key>,
-    /// Names and files that failed or blocked steps should have made: what made them missing.
-    missing: BTreeMap<Name, StepId>,
-    missing_files: BTreeMap<String, StepId>,
-    /// Files that were changed from outside since a step left them.
-    edited: BTreeMap<String, FileContent>,
-    executed: usize,
+    pub(super) fork_us: u64,
+    pub(super) spent_us: u64,
 }
 
 /// What was found for a step.
@@ -267,8 +251,8 @@ impl Engine {
         let target = after.unwrap_or_default();
         let mut side = self.on_the_side(&walk, &target)?;
         let names: Vec<String> = names.to_vec();
-        side.process.ask(&Ask::State { names: &names, limit: REPR_LIMIT }, &[], &[])?;
-        let reply: StateReply = side.process.answer()?;
+        side.node.process.ask(&Ask::State { names: &names, limit: REPR_LIMIT }, &[], &[])?;
+        let reply: StateReply = side.node.process.answer()?;
         let mut writers: BTreeMap<&str, &StepId> = BTreeMap::new();
         for (_, execution) in &walk.line {
             for name in execution.observation.writes.keys() {
@@ -409,17 +393,48 @@ impl Engine {
 
     // -- processes ----------------------------------------------------------------------------------------
 
-    fn root(&mut self) -> Result<&mut Process, EngineError> {
+    pub(super) fn root_with_info(&mut self) -> Result<(&mut Process, RootReply), EngineError> {
         if self.root.is_none() {
-            let spool = Spool::new()?;
-            let started = Process::start(&self.settings, &spool.0)?;
-            self.spool = Some(spool);
+            let spool = scratch()?;
+            let started = Process::start(&self.settings, spool.path())?;
+            self.spool = Some(Arc::new(spool));
             self.root = Some(started);
         }
         match &mut self.root {
-            Some((process, _)) => Ok(process),
+            Some((process, info)) => Ok((process, info.clone())),
             None => Err(EngineError { what: "the interpreter is gone".into(), hint: None }),
         }
+    }
+
+    pub(super) fn root(&mut self) -> Result<&mut Process, EngineError> {
+        self.root_with_info().map(|(process, _)| process)
+    }
+
+    /// Another engine that goes on from processes that are forks of this one's.
+    pub(super) fn branch(
+        &self,
+        settings: Settings,
+        disk: Disk,
+        root: (Process, RootReply),
+        checkpoints: Vec<Node>,
+    ) -> Self {
+        Self {
+            vault: Arc::clone(&settings.vault),
+            settings,
+            stop: StopHandle::default(),
+            disk,
+            root: Some(root),
+            live: None,
+            checkpoints,
+            spool: self.spool.clone(),
+            compiled: self.compiled.clone(),
+            fork_us: self.fork_us,
+            spent_us: 0,
+        }
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Executes step `at` in a process that holds the state before it.
@@ -480,7 +495,7 @@ impl Engine {
         Ok(names)
     }
 
-    fn execute_in(
+    pub(super) fn execute_in(
         &mut self,
         node: &mut Node,
         task: &Task,
@@ -501,250 +516,6 @@ impl Engine {
         let undone = done.execution.outcome == Outcome::Failed && on_error == OnError::Block;
         Ok(Done { keep: done.alive && !undone, execution: done.execution })
     }
-
-    /// Leaves a copy of `node` behind.
-    fn checkpoint(&mut self, node: &mut Node) -> Result<(), EngineError> {
-        let start = std::time::Instant::now();
-        let process = node.process.fork()?;
-        self.fork_us = (self.fork_us * 3 + micros(start.elapsed())) / 4;
-        self.spent_us = 0;
-        self.checkpoints.push(Node {
-            process,
-            state: node.state.clone(),
-            line: node.line.clone(),
-            ran: node.ran.clone(),
-        });
-        if self.checkpoints.len() > CHECKPOINTS {
-            // The oldest but one: the spread stays wide, the newest are the likeliest to serve.
-            self.checkpoints.remove(self.checkpoints.len() / 4);
-        }
-        Ok(())
-    }
-
-    /// Has the live process hold the state after the first `line` executions of the walk. Where an execution
-    /// had to be made again and came out differently, the walk goes on from there: its place is returned.
-    fn stand(
-        &mut self,
-        walk: &mut Walk<'_>,
-        line: usize,
-        report: &mut dyn FnMut(Report),
-    ) -> Result<Option<usize>, EngineError> {
-        self.root()?;
-        let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
-        if let Some(node) = self.bring_over(&keys, &walk.state)? {
-            walk.settle(&node);
-            self.live = Some(node);
-            return Ok(None);
-        }
-        self.rebuild(walk, line, report)
-    }
-
-    /// A process for `target` made from one that runs clean, by bringing values over; `None` where that
-    /// can't be done.
-    fn bring_over(&mut self, keys: &[Key], target: &State) -> Result<Option<Node>, EngineError> {
-        if let Some(node) = self.live.take() {
-            if node.is_clean(keys)
-                && let Ok(delta) = Delta::between(&node.state, target, &*self.vault)
-            {
-                if let Some(node) = self.load(node, &delta, target, keys)? {
-                    return Ok(Some(node));
-                }
-            } else if node.line.len() > 1 {
-                // It holds a state that may be wanted again.
-                self.checkpoints.push(node);
-            }
-        }
-        let mut order: Vec<usize> = (0..self.checkpoints.len())
-            .filter(|&i| self.checkpoints.get(i).is_some_and(|n| n.is_clean(keys)))
-            .collect();
-        order.sort_by_key(|&i| std::cmp::Reverse(self.checkpoints.get(i).map_or(0, |n| n.ran.len())));
-        for index in order.into_iter().take(3) {
-            let Some(checkpoint) = self.checkpoints.get_mut(index) else { continue };
-            let Ok(delta) = Delta::between(&checkpoint.state, target, &*self.vault) else { continue };
-            let Ok(process) = checkpoint.process.fork() else { continue };
-            let node = Node {
-                process,
-                state: checkpoint.state.clone(),
-                line: checkpoint.line.clone(),
-                ran: checkpoint.ran.clone(),
-            };
-            if let Some(node) = self.load(node, &delta, target, keys)? {
-                return Ok(Some(node));
-            }
-        }
-        let delta = match Delta::between(&State::default(), target, &*self.vault) {
-            Ok(delta) => delta,
-            Err(names) => {
-                tracing::debug!(?names, "values that can't be brought over");
-                return Ok(None);
-            }
-        };
-        let process = self.root()?.fork()?;
-        self.load(Node::new(process), &delta, target, keys)
-    }
-
-    /// Brings values over into `node`; `None` if something did not come over as it was.
-    fn load(
-        &mut self,
-        mut node: Node,
-        delta: &Delta,
-        target: &State,
-        keys: &[Key],
-    ) -> Result<Option<Node>, EngineError> {
-        if !delta.is_empty() {
-            let mut data = Vec::new();
-            let mut sizes = Vec::new();
-            for component in &delta.load {
-                let Some(value) = self.vault.value(&component.digest) else { return Ok(None) };
-                sizes.push(value.len());
-                data.extend_from_slice(&value);
-            }
-            let values: Vec<ValueHead<'_>> = delta
-                .load
-                .iter()
-                .zip(sizes)
-                .map(|(component, size)| ValueHead { members: &component.members, size })
-                .collect();
-            node.process.ask(&Ask::Load { delete: &delta.delete, values: &values }, &data, &[])?;
-            let reply: LoadReply = node.process.answer()?;
-            if !reply.bad.is_empty() {
-                tracing::debug!(bad = ?reply.bad, "values that could not be unpacked");
-                return Ok(None);
-            }
-            for name in &delta.delete {
-                node.state.names.remove(name);
-            }
-            for (name, component) in reply.components {
-                let now = written(component);
-                if let Some(Slot::Known(wanted)) = target.names.get(&name)
-                    && wanted.digest != now.digest
-                {
-                    tracing::debug!(%name, ?wanted, ?now, "a value that came over is another");
-                    return Ok(None);
-                }
-                node.state.names.insert(name, Slot::Known(Arc::new(now)));
-            }
-        }
-        let same = node.state.names.len() == target.names.len()
-            && target.names.iter().all(|(name, slot)| match (node.state.names.get(name), slot) {
-                (Some(Slot::Known(now)), Slot::Known(wanted)) => now.digest == wanted.digest,
-                (Some(_), Slot::Unknown(_)) => true,
-                _ => false,
-            });
-        if !same {
-            return Ok(None);
-        }
-        node.state.files = target.files.clone();
-        node.line = keys.to_vec();
-        Ok(Some(node))
-    }
-
-    /// Executes kept steps again from the nearest state that is held whole, since something that they made
-    /// can't be brought over.
-    fn rebuild(
-        &mut self,
-        walk: &mut Walk<'_>,
-        line: usize,
-        report: &mut dyn FnMut(Report),
-    ) -> Result<Option<usize>, EngineError> {
-        let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
-        let best = self
-            .checkpoints
-            .iter()
-            .enumerate()
-            .filter_map(|(index, node)| node.prefix(&keys).map(|length| (length, index)))
-            .max();
-        let mut node = match best {
-            Some((_, index)) if let Some(checkpoint) = self.checkpoints.get_mut(index) => {
-                let process = checkpoint.process.fork()?;
-                Node {
-                    process,
-                    state: checkpoint.state.clone(),
-                    line: checkpoint.line.clone(),
-                    ran: checkpoint.ran.clone(),
-                }
-            }
-            _ => Node::new(self.root()?.fork()?),
-        };
-        for index in node.line.len()..line {
-            let Some((place, expected)) = walk.line.get(index).cloned() else { break };
-            let Some(task) = walk.tasks.get(place) else { break };
-            self.disk.restore(&node.state);
-            let why = vec![Reason::Rebuilt { names: Vec::new() }];
-            report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: true });
-            if self.spent_us > CHECKPOINT_PAYS * self.fork_us {
-                self.checkpoint(&mut node)?;
-            }
-            let done = self.execute_in(&mut node, task, why, walk.goal.on_error, report)?;
-            let same = done.keep && same_result(&expected, &done.execution);
-            report(Report::Executed { execution: Arc::clone(&done.execution), rebuilt: same });
-            if same {
-                node.line.push(Key::of(&expected));
-                node.ran.push(Key::of(&expected));
-                continue;
-            }
-            tracing::debug!(
-                step = %task.id, difference = ?difference(&expected, &done.execution), "an execution made again is another"
-            );
-            // It answers differently with the same inputs: from here on the line is another.
-            walk.line.truncate(index);
-            walk.keys.truncate(index);
-            if done.keep {
-                walk.state = State { ..node.state.clone() };
-                node.line.push(Key::of(&done.execution));
-                node.ran.push(Key::of(&done.execution));
-                walk.keys.push(Key::of(&done.execution));
-                walk.line.push((place, done.execution));
-                self.live = Some(node);
-            } else {
-                walk.state = node.state.clone();
-            }
-            return Ok(Some(place));
-        }
-        walk.settle(&node);
-        self.live = Some(node);
-        Ok(None)
-    }
-
-    /// A process on the side that holds `target`, to be asked and thrown away.
-    fn on_the_side(&mut self, walk: &Walk<'_>, target: &State) -> Result<Node, EngineError> {
-        self.root()?;
-        if let Some(live) = &mut self.live
-            && live.line == walk.keys
-        {
-            let process = live.process.fork()?;
-            return Ok(Node { process, state: live.state.clone(), line: Vec::new(), ran: Vec::new() });
-        }
-        let kept = self.live.take();
-        let brought = self.bring_over(&walk.keys, target);
-        self.live = kept;
-        if let Some(node) = brought? {
-            return Ok(node);
-        }
-        let kept = self.live.take();
-        let mut again = Walk::new(walk.tasks, walk.goal, BTreeMap::new());
-        again.state = target.clone();
-        again.line = walk.line.clone();
-        again.keys = walk.keys.clone();
-        let files = self.disk_state();
-        let length = again.line.len();
-        let rebuilt = self.rebuild(&mut again, length, &mut |_| {});
-        self.disk.restore(&files);
-        let node = self.live.take();
-        self.live = kept;
-        match (rebuilt?, node) {
-            (None, Some(node)) => Ok(node),
-            _ => Err(EngineError {
-                what: "a step before it answers differently each time, so that this state can't be had again".into(),
-                hint: Some("bring the run up to date with: reweave run".into()),
-            }),
-        }
-    }
-
-    /// The files as they are now, as a state to come back to.
-    fn disk_state(&mut self) -> State {
-        State { names: BTreeMap::new(), files: self.disk.left() }
-    }
 }
 
 /// What running a step came to.
@@ -755,9 +526,9 @@ enum Ran {
 }
 
 /// An execution, and whether its process may be gone on with.
-struct Done {
-    execution: Arc<Execution>,
-    keep: bool,
+pub(super) struct Done {
+    pub(super) execution: Arc<Execution>,
+    pub(super) keep: bool,
 }
 
 fn name_of(info: &RootReply) -> String {
@@ -765,200 +536,10 @@ fn name_of(info: &RootReply) -> String {
     format!("{implementation} {}", info.version)
 }
 
-/// Whether an execution made again did what it did before.
-fn same_result(expected: &Execution, again: &Execution) -> bool {
-    difference(expected, again).is_none()
-}
-
-/// The first thing in which an execution made again is another, in words.
-fn difference(expected: &Execution, again: &Execution) -> Option<String> {
-    if expected.outcome != again.outcome {
-        return Some(format!("it ended {:?} and now {:?}", expected.outcome, again.outcome));
-    }
-    let (then, now) = (&expected.observation, &again.observation);
-    let direct = |seen: &Observation| -> BTreeMap<Name, Option<Digest>> {
-        let own = seen.writes.iter().filter(|(name, _)| !seen.incidental.contains_key(*name));
-        own.map(|(name, written)| (Arc::clone(name), written.as_ref().map(|w| w.digest))).collect()
-    };
-    let (direct_then, direct_now) = (direct(then), direct(now));
-    if let Some(name) = direct_then.keys().chain(direct_now.keys()).find(|n| direct_then.get(*n) != direct_now.get(*n))
-    {
-        return Some(format!("{name}: {:?} and now {:?}", direct_then.get(name), direct_now.get(name)));
-    }
-    then.files_written.iter().find_map(|(path, write)| {
-        let other = now.files_written.get(path)?;
-        (other.after != write.after).then(|| format!("file {path}"))
+/// A directory of the engine's own, outside the run, that only this user may look into; gone with its owner.
+pub(super) fn scratch() -> Result<TempDir, EngineError> {
+    tempfile::Builder::new().prefix("reweave-").tempdir().map_err(|error| EngineError {
+        what: format!("no directory can be made in {}: {error}", std::env::temp_dir().display()),
+        hint: Some("set TMPDIR to a directory that may be written".into()),
     })
-}
-
-impl<'a> Walk<'a> {
-    fn new(tasks: &'a [Task], goal: &'a Goal, edited: BTreeMap<String, FileContent>) -> Self {
-        Self {
-            tasks,
-            goal,
-            state: State::default(),
-            line: Vec::new(),
-            keys: Vec::new(),
-            missing: BTreeMap::new(),
-            missing_files: BTreeMap::new(),
-            edited,
-            executed: 0,
-        }
-    }
-
-    /// Moves over an execution that stands. Returns the step at which the run stops, if it does.
-    fn take(&mut self, at: usize, execution: &Arc<Execution>) -> Option<StepId> {
-        let failed = execution.outcome != Outcome::Done;
-        if failed && self.goal.on_error == OnError::Block {
-            self.fail(execution);
-            return None;
-        }
-        let seen = &execution.observation;
-        for (name, slot) in &seen.writes {
-            if slot.is_some() && !seen.reads.contains_key(name) {
-                self.missing.remove(name);
-            }
-        }
-        if failed {
-            self.fail(execution);
-        }
-        self.state.apply(seen);
-        for path in seen.files_written.keys() {
-            self.missing_files.remove(path);
-            if let Some(now) = self.edited.get(path)
-                && Some(at) == self.last_kept_writer(path, at)
-            {
-                self.state.files.insert(path.clone(), now.clone());
-            }
-        }
-        self.line.push((at, Arc::clone(execution)));
-        self.keys.push(Key::of(execution));
-        (failed && self.goal.on_error == OnError::Stop).then(|| execution.step.clone())
-    }
-
-    /// The place of the last step whose newest record writes `path`: an edit from outside was made after it.
-    fn last_kept_writer(&self, path: &str, at: usize) -> Option<usize> {
-        self.tasks
-            .iter()
-            .enumerate()
-            .rev()
-            .find(|(_, task)| task.held.first().is_some_and(|e| e.observation.files_written.contains_key(path)))
-            .map(|(place, _)| place)
-            .or(Some(at))
-    }
-
-    /// Notes what a failed step should have made and did not.
-    fn fail(&mut self, execution: &Execution) {
-        let root = execution.error.as_ref().and_then(|error| error.caused_by.as_ref()).unwrap_or(&execution.step);
-        let stands = self.goal.on_error != OnError::Block;
-        for name in &execution.observation.undone {
-            // What it did before it failed stands, unless failures are undone.
-            if !(stands && execution.observation.writes.contains_key(name)) {
-                self.missing.insert(Arc::clone(name), root.clone());
-            }
-        }
-        if !stands {
-            for path in execution.observation.files_written.keys() {
-                self.missing_files.insert(path.clone(), root.clone());
-            }
-        }
-    }
-
-    /// The failed step of which this failure is only a consequence: it lacks a name that the other should have made.
-    fn cause(&self, execution: &Execution) -> Option<StepId> {
-        let error = execution.error.as_ref()?;
-        let named = error.attributes.get("name").and_then(|name| self.missing.get(name.as_str()));
-        let absent = || {
-            let mut reads = execution.observation.reads.iter().filter(|(_, digest)| digest.is_none());
-            reads.find_map(|(name, _)| self.missing.get(name))
-        };
-        named.or_else(|| (error.type_name == "NameError").then(absent).flatten()).cloned()
-    }
-
-    /// Notes what a blocked step should have made.
-    fn lose(&mut self, task: &Task, compiled: Option<&CompileReply>, why: &Reason) {
-        let root = match why {
-            Reason::BlockedBy { step, .. } => step.clone(),
-            _ => task.id.clone(),
-        };
-        if let Some(reply) = compiled {
-            for name in &reply.stores {
-                self.missing.insert(Arc::clone(name), root.clone());
-            }
-        }
-        if let Some(good) = task.held.iter().find(|execution| execution.outcome == Outcome::Done) {
-            for name in good.observation.writes.keys().filter(|name| !name.starts_with('@')) {
-                self.missing.insert(Arc::clone(name), root.clone());
-            }
-            for path in good.observation.files_written.keys() {
-                self.missing_files.insert(path.clone(), root.clone());
-            }
-        }
-    }
-
-    /// Whether what an execution really used is something that a failed step should have made.
-    fn blocked_by_reads(&self, execution: &Execution) -> Option<Reason> {
-        if self.goal.on_error != OnError::Block {
-            return None;
-        }
-        let seen = &execution.observation;
-        let mut names: Vec<Name> = seen.reads.keys().filter(|name| self.missing.contains_key(*name)).cloned().collect();
-        if names.is_empty() {
-            names.extend(
-                seen.files_read.keys().filter(|p| self.missing_files.contains_key(*p)).map(|p| Name::from(p.as_str())),
-            );
-        }
-        self.missing_reason(names)
-    }
-
-    fn missing_reason(&self, names: Vec<Name>) -> Option<Reason> {
-        let first = names.first()?;
-        let step = self.missing.get(first).or_else(|| self.missing_files.get(&**first))?.clone();
-        Some(Reason::BlockedBy { step, names })
-    }
-
-    /// Takes over what a process knows of names that were unknown.
-    fn settle(&mut self, node: &Node) {
-        for (name, slot) in &mut self.state.names {
-            if matches!(slot, Slot::Unknown(_))
-                && let Some(known) = node.state.names.get(name)
-            {
-                *slot = known.clone();
-            }
-        }
-    }
-}
-
-/// A directory of the engine's own, gone with it.
-#[derive(Debug)]
-struct Spool(PathBuf);
-
-impl Spool {
-    fn new() -> Result<Self, EngineError> {
-        let base = std::env::temp_dir();
-        for attempt in 0..100_u32 {
-            let path =
-                base.join(format!("reweave-{}-{:x}", std::process::id(), super::execute::now() + i64::from(attempt)));
-            if std::fs::create_dir(&path).is_ok() {
-                #[cfg(unix)]
-                {
-                    use std::os::unix::fs::PermissionsExt;
-                    // Only this user may look in.
-                    let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700));
-                }
-                return Ok(Self(path));
-            }
-        }
-        Err(EngineError {
-            what: format!("no directory can be made in {}", base.display()),
-            hint: Some("set TMPDIR to a directory that may be written".into()),
-        })
-    }
-}
-
-impl Drop for Spool {
-    fn drop(&mut self) {
-        // What is left is a few copies of files; nothing depends on their going.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -82,7 +82,9 @@ impl Setup {
             seed: self.config.seed,
             timeout: self.config.limits.timeout,
             output_limit: self.config.limits.output.map_or(u64::MAX, |limit| limit.of(total_memory())),
-            checkpoint_memory: self.config.checkpoint_memory.map(|share| share.of(total_memory())),
+            checkpoint_memory: Some(
+                self.config.checkpoint_memory.map_or(total_memory() / 4, |share| share.of(total_memory())),
+            ),
             ignore: [STORE_DIR, PATCHES, CONFIG_FILE].iter().map(PathBuf::from).collect(),
             vault,
         })

@@ -40,6 +40,11 @@ class Files:
         self._wrap()
         sys.addaudithook(self._hook)
 
+    def move(self, directory: str) -> None:
+        """Follows another directory from now on."""
+        self.directory = directory
+        self.root = os.path.join(directory, "")
+
     def clear(self) -> None:
         self.reads: dict[str, str] = {}  # path -> "content", "exists" or "list"
         self.writes: dict[str, str | None] = {}  # path -> copy of what was there before, None if nothing was

@@ -20,7 +20,7 @@ import time
 import types
 from typing import Any, Iterable
 
-from . import codec, errors, files, hidden, magics, names, shown, space, uses, wire
+from . import codec, errors, files, hidden, kernel, magics, names, shown, space, uses, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
@@ -83,7 +83,7 @@ class Worker:
             self._reap()
             kind = message.get("do")
             if kind == "fork":
-                self._fork(fds)
+                self._fork(fds, message.get("aside"))
             elif kind == "run":
                 self._run(message, data.decode("utf-8", "surrogatepass"))
             elif kind == "load":
@@ -122,8 +122,11 @@ class Worker:
             except OSError:
                 self.children.remove(pid)
 
-    def _fork(self, fds: list[int]) -> None:
-        """Leaves a child that waits on the first descriptor; two more are its standard output and error."""
+    def _fork(self, fds: list[int], aside: dict[str, Any] | None) -> None:
+        """Leaves a child that waits on the first descriptor; two more are its standard output and error.
+
+        A child that goes `aside` sees a copy of the run's directory in its place, and says whether it does.
+        """
         self._flush()
         generator = random.getstate()
         gc.freeze()
@@ -143,6 +146,19 @@ class Worker:
         for target, fd in zip((1, 2), fds[1:3]):
             os.dup2(fd, target)
             os.close(fd)
+        if aside is not None:
+            why = kernel.isolate(self.directory, aside["copy"], aside["borrowed"])
+            if why is not None:
+                self._move(aside["copy"])
+            self.wire.send({"ok": True, "unisolated": why})
+
+    def _move(self, copy: str) -> None:
+        """Works in another directory from now on; what names the old one absolutely still finds that."""
+        old, self.directory = self.directory, copy
+        sys.path[:] = [copy if path == old else path for path in sys.path]
+        inner = os.path.relpath(os.getcwd(), old)
+        os.chdir(copy if inner.startswith("..") else os.path.join(copy, inner))
+        self.files.move(copy)
 
     # -- a step -------------------------------------------------------------------------------------------
 

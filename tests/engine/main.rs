@@ -4,126 +4,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
+mod aside;
+mod harness;
+
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use reweave::engine::{Engine, Goal, MemoryVault, OnError, Report, Settings, Task, Vault};
-use reweave::step::{Execution, Kind, Outcome, Reason, StepId, Stream, VersionNumber};
-
-/// A run in a directory of its own, with what is remembered of its steps.
-struct Run {
-    dir: tempfile::TempDir,
-    vault: Arc<dyn Vault>,
-    engine: Engine,
-    held: BTreeMap<StepId, Vec<Arc<Execution>>>,
-    goal: Goal,
-}
-
-/// What an update came to: the outcome of every step, and which were executed for being stale.
-#[derive(Debug, Default)]
-struct Told {
-    results: BTreeMap<String, String>,
-    ran: Vec<String>,
-    rebuilt: usize,
-    blocked: Vec<String>,
-}
-
-fn engine(dir: &Path, vault: &Arc<dyn Vault>) -> Engine {
-    Engine::new(Settings {
-        dir: dir.to_owned(),
-        python: "python3".into(),
-        seed: 0,
-        timeout: Some(Duration::from_secs(60)),
-        output_limit: 1 << 20,
-        checkpoint_memory: None,
-        ignore: Vec::new(),
-        vault: Arc::clone(vault),
-    })
-}
-
-impl Run {
-    fn new(on_error: OnError) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let vault: Arc<dyn Vault> = Arc::new(MemoryVault::default());
-        let engine = engine(dir.path(), &vault);
-        Self { dir, vault, engine, held: BTreeMap::new(), goal: Goal { on_error, ..Goal::default() } }
-    }
-
-    /// Ends all processes, as if the program had been started anew.
-    fn restart(&mut self) {
-        self.engine = engine(self.dir.path(), &self.vault);
-    }
-
-    fn tasks(&self, steps: &[(&str, &str)]) -> Vec<Task> {
-        let task = |&(id, source): &(&str, &str)| {
-            let id: StepId = id.parse().unwrap();
-            Task {
-                held: self.held.get(&id).cloned().unwrap_or_default(),
-                id,
-                kind: Kind::Step,
-                source: source.into(),
-                version: VersionNumber(1),
-                timeout: None,
-                produces: Vec::new(),
-                forced: None,
-            }
-        };
-        steps.iter().map(task).collect()
-    }
-
-    fn update(&mut self, steps: &[(&str, &str)]) -> Told {
-        let tasks = self.tasks(steps);
-        let mut told = Told::default();
-        let mut made = Vec::new();
-        self.engine
-            .update(&tasks, &self.goal.clone(), &mut |report| match report {
-                Report::Executed { execution, rebuilt } => {
-                    told.results.insert(execution.step.to_string(), outcome(&execution));
-                    if rebuilt {
-                        told.rebuilt += 1;
-                    } else {
-                        told.ran.push(execution.step.to_string());
-                        made.push(execution);
-                    }
-                }
-                Report::Kept { execution, .. } => {
-                    told.results.insert(execution.step.to_string(), outcome(&execution));
-                }
-                Report::Blocked { step, .. } => told.blocked.push(step.to_string()),
-                Report::Notice(text) => unreachable!("{text}"),
-                _ => {}
-            })
-            .unwrap();
-        for execution in made {
-            self.held.entry(execution.step.clone()).or_default().insert(0, execution);
-        }
-        told
-    }
-
-    /// Every variable right after every step, as text.
-    fn states(&mut self, steps: &[(&str, &str)]) -> Vec<BTreeMap<String, String>> {
-        let tasks = self.tasks(steps);
-        let goal = self.goal.clone();
-        tasks
-            .iter()
-            .map(|task| {
-                let variables = self.engine.state(&tasks, &goal, &task.id, &[]).unwrap();
-                variables
-                    .into_iter()
-                    .filter(|v| !v.repr.contains(" at 0x"))
-                    .map(|variable| (variable.name, variable.repr))
-                    .collect()
-            })
-            .collect()
-    }
-}
-
-fn outcome(execution: &Execution) -> String {
-    let error = execution.error.as_ref().map(|e| format!("{}: {}", e.type_name, e.message));
-    format!("{} {:?}", execution.output.text(Stream::Stdout), error)
-}
+use harness::{Run, outcome};
+use reweave::engine::{OnError, Report};
+use reweave::step::{Outcome, Reason, StepId};
 
 /// After `after` was made of `before`, everything is as in a full run; gives the steps that ran. Both with the
 /// processes of the first update at hand and without them.

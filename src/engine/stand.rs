@@ -1,0 +1,377 @@
+//! Having a process in the right state: checkpoints, values brought over, steps executed again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::aside::Aside;
+use super::execute::{micros, written};
+use super::line::{Delta, Key, Node};
+use super::pass::Walk;
+use super::protocol::{Ask, LoadReply, ValueHead};
+use super::state::{Slot, State};
+use super::task::{EngineError, Report, Task};
+use super::walk::{CHECKPOINT_PAYS, Engine};
+use crate::step::{Digest, Execution, Name, Observation, Reason};
+
+/// How many checkpoints are held at the most.
+const CHECKPOINTS: usize = 200;
+/// Their memory is looked at when so many more are held.
+const LOOK_EVERY: usize = 8;
+
+impl Engine {
+    /// Leaves a copy of `node` behind.
+    pub(super) fn checkpoint(&mut self, node: &mut Node) -> Result<(), EngineError> {
+        let start = std::time::Instant::now();
+        let copy = node.forked()?;
+        self.fork_us = (self.fork_us * 3 + micros(start.elapsed())) / 4;
+        self.spent_us = 0;
+        self.checkpoints.push(copy);
+        self.evict();
+        Ok(())
+    }
+
+    /// Lets checkpoints go until the rest are within the budget: first those that cost the least to have again
+    /// for the memory that only they hold.
+    fn evict(&mut self) {
+        let count = self.checkpoints.len();
+        if count > CHECKPOINTS {
+            // The oldest but some: the spread stays wide, the newest are the likeliest to serve.
+            self.checkpoints.remove(count / 4);
+        }
+        let Some(budget) = self.settings().checkpoint_memory else { return };
+        // To look costs about a tenth of a millisecond each, and what they hold grows slowly.
+        if !count.is_multiple_of(LOOK_EVERY) && count > LOOK_EVERY {
+            return;
+        }
+        let mut held: Vec<u64> = self.checkpoints.iter().map(|node| node.process.private_memory()).collect();
+        while held.iter().sum::<u64>() > budget && self.checkpoints.len() > 1 {
+            let cost = |at: usize| -> u64 {
+                let Some(node) = self.checkpoints.get(at) else { return 0 };
+                let others = self.checkpoints.iter().enumerate().filter(|(other, _)| *other != at);
+                let from = others.filter_map(|(_, other)| other.prefix(&node.line)).max().unwrap_or(0);
+                node.line.iter().skip(from).map(Key::duration_us).sum()
+            };
+            let worth = |at: usize| cost(at) as f64 / (held.get(at).copied().unwrap_or_default().max(1)) as f64;
+            let worst = (0..held.len()).min_by(|&a, &b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
+            tracing::debug!(at = worst, bytes = held.get(worst), "a checkpoint goes");
+            self.checkpoints.remove(worst);
+            held.remove(worst);
+        }
+    }
+
+    /// Has the live process hold the state after the first `line` executions of the walk. Where an execution
+    /// had to be made again and came out differently, the walk goes on from there: its place is returned.
+    pub(super) fn stand(
+        &mut self,
+        walk: &mut Walk<'_>,
+        line: usize,
+        report: &mut dyn FnMut(Report),
+    ) -> Result<Option<usize>, EngineError> {
+        self.root()?;
+        let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
+        if let Some(node) = self.bring_over(&keys, &walk.state)? {
+            walk.settle(&node);
+            self.live = Some(node);
+            return Ok(None);
+        }
+        self.rebuild(walk, line, report)
+    }
+
+    /// A process for `target` made from one that runs clean, by bringing values over; `None` where that
+    /// can't be done.
+    pub(super) fn bring_over(&mut self, keys: &[Key], target: &State) -> Result<Option<Node>, EngineError> {
+        if let Some(node) = self.live.take() {
+            if node.is_clean(keys)
+                && let Ok(delta) = Delta::between(&node.state, target, &*self.vault)
+            {
+                if let Some(node) = self.load(node, &delta, target, keys)? {
+                    return Ok(Some(node));
+                }
+            } else if node.line.len() > 1 {
+                // It holds a state that may be wanted again.
+                self.checkpoints.push(node);
+            }
+        }
+        let mut order: Vec<usize> = (0..self.checkpoints.len())
+            .filter(|&i| self.checkpoints.get(i).is_some_and(|n| n.is_clean(keys)))
+            .collect();
+        order.sort_by_key(|&i| std::cmp::Reverse(self.checkpoints.get(i).map_or(0, |n| n.ran.len())));
+        for index in order.into_iter().take(3) {
+            let Some(checkpoint) = self.checkpoints.get_mut(index) else { continue };
+            let Ok(delta) = Delta::between(&checkpoint.state, target, &*self.vault) else { continue };
+            let Ok(node) = checkpoint.forked() else { continue };
+            if let Some(node) = self.load(node, &delta, target, keys)? {
+                return Ok(Some(node));
+            }
+        }
+        let delta = match Delta::between(&State::default(), target, &*self.vault) {
+            Ok(delta) => delta,
+            Err(names) => {
+                tracing::debug!(?names, "values that can't be brought over");
+                return Ok(None);
+            }
+        };
+        let process = self.root()?.fork()?;
+        self.load(Node::new(process), &delta, target, keys)
+    }
+
+    /// Brings values over into `node`; `None` if something did not come over as it was.
+    pub(super) fn load(
+        &mut self,
+        mut node: Node,
+        delta: &Delta,
+        target: &State,
+        keys: &[Key],
+    ) -> Result<Option<Node>, EngineError> {
+        if !delta.is_empty() {
+            let mut data = Vec::new();
+            let mut sizes = Vec::new();
+            for component in &delta.load {
+                let Some(value) = self.vault.value(&component.digest) else { return Ok(None) };
+                sizes.push(value.len());
+                data.extend_from_slice(&value);
+            }
+            let values: Vec<ValueHead<'_>> = delta
+                .load
+                .iter()
+                .zip(sizes)
+                .map(|(component, size)| ValueHead { members: &component.members, size })
+                .collect();
+            node.process.ask(&Ask::Load { delete: &delta.delete, values: &values }, &data, &[])?;
+            let reply: LoadReply = node.process.answer()?;
+            if !reply.bad.is_empty() {
+                tracing::debug!(bad = ?reply.bad, "values that could not be unpacked");
+                return Ok(None);
+            }
+            for name in &delta.delete {
+                node.state.names.remove(name);
+            }
+            for (name, component) in reply.components {
+                let now = written(component);
+                if let Some(Slot::Known(wanted)) = target.names.get(&name)
+                    && wanted.digest != now.digest
+                {
+                    tracing::debug!(%name, ?wanted, ?now, "a value that came over is another");
+                    return Ok(None);
+                }
+                node.state.names.insert(name, Slot::Known(Arc::new(now)));
+            }
+        }
+        let same = node.state.names.len() == target.names.len()
+            && target.names.iter().all(|(name, slot)| match (node.state.names.get(name), slot) {
+                (Some(Slot::Known(now)), Slot::Known(wanted)) => now.digest == wanted.digest,
+                (Some(_), Slot::Unknown(_)) => true,
+                _ => false,
+            });
+        if !same {
+            return Ok(None);
+        }
+        node.state.files = target.files.clone();
+        node.line = keys.to_vec();
+        Ok(Some(node))
+    }
+
+    /// Has the state again where something in it can't be brought over: from the nearest state that is held
+    /// whole, what can be brought over is, and the steps that made the rest are executed again.
+    pub(super) fn rebuild(
+        &mut self,
+        walk: &mut Walk<'_>,
+        line: usize,
+        report: &mut dyn FnMut(Report),
+    ) -> Result<Option<usize>, EngineError> {
+        match self.rebuild_by(Rebuild::AsNeeded, walk, line, report)? {
+            Rebuilt::Stands => Ok(None),
+            Rebuilt::Diverged(place) => Ok(Some(place)),
+            // Something did not come over as it was: then all are executed.
+            Rebuilt::Failed => match self.rebuild_by(Rebuild::All, walk, line, report)? {
+                Rebuilt::Diverged(place) => Ok(Some(place)),
+                Rebuilt::Stands | Rebuilt::Failed => Ok(None),
+            },
+        }
+    }
+
+    fn rebuild_by(
+        &mut self,
+        how: Rebuild,
+        walk: &mut Walk<'_>,
+        line: usize,
+        report: &mut dyn FnMut(Report),
+    ) -> Result<Rebuilt, EngineError> {
+        let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
+        let nodes = self.checkpoints.iter_mut().filter(|node| node.prefix(&keys).is_some());
+        let mut node = match nodes.max_by_key(|node| node.line.len()) {
+            Some(checkpoint) => checkpoint.forked()?,
+            None => Node::new(self.root()?.fork()?),
+        };
+        // The state so far, of which the process may be behind.
+        let mut wanted = node.state.clone();
+        for index in node.line.len()..line {
+            let Some((place, expected)) = walk.line.get(index).cloned() else { break };
+            let Some(task) = walk.tasks.get(place) else { break };
+            if how == Rebuild::AsNeeded && self.can_be_carried(&expected) {
+                wanted.apply(&expected.observation);
+                continue;
+            }
+            let before = keys.get(..index).unwrap_or_default();
+            match self.catch_up(node, &wanted, before)? {
+                Some(there) => node = there,
+                None => return Ok(Rebuilt::Failed),
+            }
+            self.disk.restore(&node.state);
+            let why = vec![Reason::Rebuilt { names: Vec::new() }];
+            report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: true });
+            if self.spent_us > CHECKPOINT_PAYS * self.fork_us {
+                self.checkpoint(&mut node)?;
+            }
+            let done = self.execute_in(&mut node, task, why, walk.goal.on_error, report)?;
+            let same = done.keep && same_result(&expected, &done.execution);
+            report(Report::Executed { execution: Arc::clone(&done.execution), rebuilt: same });
+            if same {
+                node.line.push(Key::of(&expected));
+                node.ran.push(Key::of(&expected));
+                wanted = node.state.clone();
+                continue;
+            }
+            tracing::debug!(
+                step = %task.id, difference = ?difference(&expected, &done.execution), "an execution made again is another"
+            );
+            // It answers differently with the same inputs: from here on the line is another.
+            walk.line.truncate(index);
+            walk.keys.truncate(index);
+            if done.keep {
+                walk.state = State { ..node.state.clone() };
+                node.line.push(Key::of(&done.execution));
+                node.ran.push(Key::of(&done.execution));
+                walk.keys.push(Key::of(&done.execution));
+                walk.line.push((place, done.execution));
+                self.live = Some(node);
+            } else {
+                walk.state = node.state.clone();
+            }
+            return Ok(Rebuilt::Diverged(place));
+        }
+        match self.catch_up(node, &wanted, &keys)? {
+            Some(node) => {
+                walk.settle(&node);
+                self.live = Some(node);
+                Ok(Rebuilt::Stands)
+            }
+            None => Ok(Rebuilt::Failed),
+        }
+    }
+
+    /// Whether all that an execution made can be brought over.
+    fn can_be_carried(&self, execution: &Execution) -> bool {
+        let mut made = execution.observation.writes.values().flatten();
+        made.all(|written| written.uncarryable.is_none() && self.vault.has_value(&written.digest))
+    }
+
+    /// Brings `node` on to `wanted`, the state after the executions `keys`; `None` if that fails.
+    fn catch_up(&mut self, node: Node, wanted: &State, keys: &[Key]) -> Result<Option<Node>, EngineError> {
+        if node.line == keys {
+            return Ok(Some(node));
+        }
+        match Delta::between(&node.state, wanted, &*self.vault) {
+            Ok(delta) => self.load(node, &delta, wanted, keys),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A process on the side that holds `target`, to be asked and thrown away.
+    pub(super) fn on_the_side(&mut self, walk: &Walk<'_>, target: &State) -> Result<Side, EngineError> {
+        self.root()?;
+        if let Some(live) = &mut self.live
+            && live.line == walk.keys
+        {
+            let process = live.process.fork()?;
+            let node = Node { process, state: live.state.clone(), line: Vec::new(), ran: Vec::new() };
+            return Ok(Side { node, _aside: None });
+        }
+        let kept = self.live.take();
+        let brought = self.bring_over(&walk.keys, target);
+        self.live = kept;
+        if let Some(node) = brought? {
+            return Ok(Side { node, _aside: None });
+        }
+        let mut aside = self.aside(walk.tasks)?;
+        let engine = aside.engine();
+        let mut again = Walk::new(walk.tasks, walk.goal, BTreeMap::new());
+        again.state = target.clone();
+        again.line = walk.line.clone();
+        again.keys = walk.keys.clone();
+        let length = again.line.len();
+        let rebuilt = engine.rebuild(&mut again, length, &mut |_| {})?;
+        match (rebuilt, engine.live.take()) {
+            (None, Some(node)) => Ok(Side { node, _aside: Some(aside) }),
+            _ => Err(EngineError {
+                what: "a step before it answers differently each time, so that this state can't be had again".into(),
+                hint: Some("bring the run up to date with: reweave run".into()),
+            }),
+        }
+    }
+
+    /// The process that holds the latest state that the sources of `tasks` lead to, if one is held.
+    pub(super) fn nearest(&mut self, tasks: &[Task]) -> Option<&mut Node> {
+        let nodes = self.checkpoints.iter_mut().chain(&mut self.live);
+        nodes.filter(|node| leads_to(tasks, node)).max_by_key(|node| node.line.len())
+    }
+}
+
+/// Which steps are executed to have a state again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rebuild {
+    /// Those that made what can't be brought over.
+    AsNeeded,
+    All,
+}
+
+enum Rebuilt {
+    Stands,
+    /// The step at this place came out differently when it was made again.
+    Diverged(usize),
+    /// Something could not be brought over after all.
+    Failed,
+}
+
+/// A process to be asked, with the engine on the side that it belongs to, if it needed one.
+pub(super) struct Side {
+    pub(super) node: Node,
+    _aside: Option<Aside>,
+}
+
+/// Whether the present sources of `tasks` are those whose executions make up what `node` holds.
+fn leads_to(tasks: &[Task], node: &Node) -> bool {
+    let mut rest = tasks.iter();
+    node.line.iter().all(|key| {
+        rest.by_ref().find(|task| task.id == *key.step()).is_some_and(|task| {
+            let source = Some(Digest::of(task.source.as_bytes()));
+            task.held.iter().any(|held| Key::of(held) == *key && held.observation.source == source)
+        })
+    })
+}
+
+/// Whether an execution made again did what it did before.
+pub(super) fn same_result(expected: &Execution, again: &Execution) -> bool {
+    difference(expected, again).is_none()
+}
+
+/// The first thing in which an execution made again is another, in words.
+pub(super) fn difference(expected: &Execution, again: &Execution) -> Option<String> {
+    if expected.outcome != again.outcome {
+        return Some(format!("it ended {:?} and now {:?}", expected.outcome, again.outcome));
+    }
+    let (then, now) = (&expected.observation, &again.observation);
+    let direct = |seen: &Observation| -> BTreeMap<Name, Option<Digest>> {
+        let own = seen.writes.iter().filter(|(name, _)| !seen.incidental.contains_key(*name));
+        own.map(|(name, written)| (Arc::clone(name), written.as_ref().map(|w| w.digest))).collect()
+    };
+    let (direct_then, direct_now) = (direct(then), direct(now));
+    if let Some(name) = direct_then.keys().chain(direct_now.keys()).find(|n| direct_then.get(*n) != direct_now.get(*n))
+    {
+        return Some(format!("{name}: {:?} and now {:?}", direct_then.get(name), direct_now.get(name)));
+    }
+    then.files_written.iter().find_map(|(path, write)| {
+        let other = now.files_written.get(path)?;
+        (other.after != write.after).then(|| format!("file {path}"))
+    })
+}

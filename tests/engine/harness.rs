@@ -1,0 +1,122 @@
+//! A run of steps in a directory of its own, driven through the library.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reweave::engine::{Engine, Goal, MemoryVault, OnError, Report, Settings, Task, Vault};
+use reweave::step::{Execution, Kind, StepId, Stream, VersionNumber};
+
+/// A run in a directory of its own, with what is remembered of its steps.
+pub struct Run {
+    pub dir: tempfile::TempDir,
+    pub vault: Arc<dyn Vault>,
+    pub engine: Engine,
+    pub held: BTreeMap<StepId, Vec<Arc<Execution>>>,
+    pub goal: Goal,
+}
+
+/// What an update came to: the outcome of every step, and which were executed for being stale.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub results: BTreeMap<String, String>,
+    pub ran: Vec<String>,
+    pub rebuilt: usize,
+    pub blocked: Vec<String>,
+}
+
+fn engine(dir: &Path, vault: &Arc<dyn Vault>) -> Engine {
+    Engine::new(Settings {
+        dir: dir.to_owned(),
+        python: "python3".into(),
+        seed: 0,
+        timeout: Some(Duration::from_secs(60)),
+        output_limit: 1 << 20,
+        checkpoint_memory: None,
+        ignore: Vec::new(),
+        vault: Arc::clone(vault),
+    })
+}
+
+impl Run {
+    pub fn new(on_error: OnError) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let vault: Arc<dyn Vault> = Arc::new(MemoryVault::default());
+        let engine = engine(dir.path(), &vault);
+        Self { dir, vault, engine, held: BTreeMap::new(), goal: Goal { on_error, ..Goal::default() } }
+    }
+
+    /// Ends all processes, as if the program had been started anew.
+    pub fn restart(&mut self) {
+        self.engine = engine(self.dir.path(), &self.vault);
+    }
+
+    pub fn tasks(&self, steps: &[(&str, &str)]) -> Vec<Task> {
+        let task = |&(id, source): &(&str, &str)| {
+            let id: StepId = id.parse().unwrap();
+            Task {
+                held: self.held.get(&id).cloned().unwrap_or_default(),
+                id,
+                kind: Kind::Step,
+                source: source.into(),
+                version: VersionNumber(1),
+                timeout: None,
+                produces: Vec::new(),
+                forced: None,
+            }
+        };
+        steps.iter().map(task).collect()
+    }
+
+    pub fn update(&mut self, steps: &[(&str, &str)]) -> Told {
+        let tasks = self.tasks(steps);
+        let mut told = Told::default();
+        let mut made = Vec::new();
+        self.engine
+            .update(&tasks, &self.goal.clone(), &mut |report| match report {
+                Report::Executed { execution, rebuilt } => {
+                    told.results.insert(execution.step.to_string(), outcome(&execution));
+                    if rebuilt {
+                        told.rebuilt += 1;
+                    } else {
+                        told.ran.push(execution.step.to_string());
+                        made.push(execution);
+                    }
+                }
+                Report::Kept { execution, .. } => {
+                    told.results.insert(execution.step.to_string(), outcome(&execution));
+                }
+                Report::Blocked { step, .. } => told.blocked.push(step.to_string()),
+                Report::Notice(text) => unreachable!("{text}"),
+                _ => {}
+            })
+            .unwrap();
+        for execution in made {
+            self.held.entry(execution.step.clone()).or_default().insert(0, execution);
+        }
+        told
+    }
+
+    /// Every variable right after every step, as text.
+    pub fn states(&mut self, steps: &[(&str, &str)]) -> Vec<BTreeMap<String, String>> {
+        let tasks = self.tasks(steps);
+        let goal = self.goal.clone();
+        tasks
+            .iter()
+            .map(|task| {
+                let variables = self.engine.state(&tasks, &goal, &task.id, &[]).unwrap();
+                variables
+                    .into_iter()
+                    .filter(|v| !v.repr.contains(" at 0x"))
+                    .map(|variable| (variable.name, variable.repr))
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+pub fn outcome(execution: &Execution) -> String {
+    let error = execution.error.as_ref().map(|e| format!("{}: {}", e.type_name, e.message));
+    format!("{} {:?}", execution.output.text(Stream::Stdout), error)
+}
