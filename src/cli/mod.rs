@@ -46,6 +46,7 @@ mod state;
 mod status;
 mod stop;
 mod undo;
+mod verify;
 
 pub use context::Context;
 pub use error::CliError;
@@ -85,6 +86,7 @@ subcommands! {
     Show => show,
     Analyze => analyze,
     Graph => graph,
+    Verify => verify,
     Invalidate => invalidate,
     Log => log,
     Query => query,

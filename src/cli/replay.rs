@@ -1,16 +1,17 @@
 //! `reweave replay`: steps marked stale, then the run brought up to date; or what that would do.
 
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::report::Telling;
-use super::run::{How, perform};
+use super::run::{How, perform, perform_and};
 use super::session::Session;
 use super::shapes::{duration, millis, reasons, why};
-use super::{CliError, Context, Palette, Role};
+use super::{CliError, Context, Palette, Role, verify};
 use crate::step::{StepId, plain_line};
 use crate::workbench::{Command, Event, PlanAction, PlanRow};
 
@@ -39,6 +40,11 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
 
+    /// Then run everything this many times on the side, to find steps that answer differently with the same
+    /// inputs; they are marked as such
+    #[arg(long, value_name = "N", conflicts_with = "dry_run")]
+    check: Option<NonZeroU32>,
+
     #[command(flatten)]
     how: How,
 }
@@ -65,7 +71,22 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         (None, false) => Command::Run { steps, retry_failed: false },
         (from, _) => Command::Replay { from, until },
     };
-    perform(&mut session, command, Telling::new(context, args.how.events, ids.iter()), context)
+    let telling = Telling::new(context, args.how.events, ids.iter());
+    let Some(check) = args.check else { return perform(&mut session, command, telling, context) };
+    perform_and(&mut session, command, telling, context, |session, document, context| {
+        let verified = verify::ask(session, Some(check), context)?;
+        let times = check.get();
+        document["checked"] = json!({"times": times, "answers_differently": verified.roots,
+            "differences": verified.differences, "nondeterministic": verified.nondeterministic});
+        let names: Vec<&str> = verified.roots.iter().map(|id| id.as_str()).collect();
+        Ok(Some(match names.as_slice() {
+            [] => format!("run {times} more times on the side: every step answered the same\n"),
+            names => format!(
+                "run {times} more times on the side: these answer differently with the same inputs, and are marked: {}\n",
+                plain_line(&names.join(", "))
+            ),
+        }))
+    })
 }
 
 fn entry(row: &PlanRow) -> serde_json::Value {

@@ -68,6 +68,17 @@ pub(super) fn perform(
     telling: Telling,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
+    perform_and(session, command, telling, context, |_, _, _| Ok(None))
+}
+
+/// As [`perform`]; `then` may add to the document, and gives a line for people.
+pub(super) fn perform_and(
+    session: &mut Session,
+    command: Command,
+    telling: Telling,
+    context: &Context,
+    then: impl FnOnce(&mut Session, &mut serde_json::Value, &Context) -> Result<Option<String>, CliError>,
+) -> Result<ExitCode, CliError> {
     let mut steps = None;
     let asked = session.ask(command, context, |event| {
         if let Event::Ran { steps: all, .. } = event {
@@ -76,9 +87,17 @@ pub(super) fn perform(
         telling.tell(event, context)
     });
     if let Some(steps) = &steps {
+        let mut document = report::document(steps);
+        let line =
+            if asked.is_ok() && !session.is_interrupted() { then(session, &mut document, context)? } else { None };
         match telling {
-            Telling::People { .. } => context.print(report::tally(steps, context.palette))?,
-            Telling::Document | Telling::Lines => context.print_json(&report::document(steps))?,
+            Telling::People { .. } => {
+                context.print(report::tally(steps, context.palette))?;
+                if let Some(line) = line {
+                    context.print(line)?;
+                }
+            }
+            Telling::Document | Telling::Lines => context.print_json(&document)?,
         }
     }
     let summary = asked?;

@@ -6,6 +6,7 @@
 //!   up to date and tells what happens as [`Report`]s; [`Engine::state`] answers what stood after a step.
 //! - [`Settings`]: what is fixed while an engine lives: directory, interpreter, seed, limits.
 //! - [`Aside`]: a second engine from [`Engine::aside`] that can't touch the run: for trials and for checking.
+//! - [`Verification`]: everything run from nothing on the side, compared with what is held.
 //! - [`Vault`]: where it keeps values and file contents between runs.
 //! - [`InterpreterParser`]: a one-off process that judges sources and runs none of them.
 //!
@@ -27,10 +28,12 @@ mod stand;
 mod state;
 mod task;
 mod vault;
+mod verify;
 mod walk;
 
 pub use aside::{Aside, Isolation};
 pub use parser::InterpreterParser;
 pub use task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};
+pub use verify::{Difference, Verification, Verified};
 pub use walk::Engine;

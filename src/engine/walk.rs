@@ -44,7 +44,7 @@ pub struct Engine {
 }
 
 /// What was found for a step.
-enum Choice {
+pub(super) enum Choice {
     Keep(Arc<Execution>),
     Run(Vec<Reason>),
 }
@@ -301,7 +301,7 @@ impl Engine {
     }
 
     /// What to do with `task` by records alone; `None` where they can't tell.
-    fn compare(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
+    pub(super) fn compare(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
         if let Some(reason) = &task.forced {
             return Some(Choice::Run(vec![reason.clone()]));
         }
@@ -359,7 +359,7 @@ impl Engine {
         (name != now).then(|| format!("{name} then, {now}"))
     }
 
-    fn compile_if_needed(&mut self, task: &Task) -> Result<(), EngineError> {
+    pub(super) fn compile_if_needed(&mut self, task: &Task) -> Result<(), EngineError> {
         let source = Digest::of(task.source.as_bytes());
         if task.held.iter().any(|execution| execution.observation.source == Some(source)) {
             return Ok(());

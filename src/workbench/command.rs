@@ -1,5 +1,7 @@
 //! What can be asked of a run.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use crate::step::{FileChange, Name, PatchId, StepId, VersionNumber};
@@ -46,6 +48,12 @@ pub enum Command {
         steps: Vec<StepId>,
         /// Steps that are looked at as if they had been marked by hand.
         marked: Vec<StepId>,
+    },
+    /// Run everything from nothing on the side and compare with what is held: answered by
+    /// [`super::Event::Verified`].
+    Verify {
+        /// Do so this many times, and mark the steps that answer differently with the same inputs.
+        check: Option<NonZeroU32>,
     },
     /// Mark these stale by hand.
     Invalidate {

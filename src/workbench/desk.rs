@@ -16,7 +16,7 @@ use super::{
     Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
     WatchView, hands,
 };
-use crate::engine::{Action, EngineError, Goal, Planned, Report};
+use crate::engine::{Action, EngineError, Goal, Planned, Report, Verified};
 use crate::run::{Change, Tree, WatchMode, Watcher};
 use crate::step::{Digest, Execution, Millis, Reason, Status, StepId, Variable};
 
@@ -223,6 +223,7 @@ impl Desk {
                 let (wanted, marked) = (self.known(steps)?, self.known(marked)?);
                 queue(self, JobKind::Plan { wanted, marked })
             }
+            Command::Verify { check } => queue(self, JobKind::Verify { check }),
             Command::State { at, names } => {
                 if let Some(at) = &at {
                     self.known([at.clone()])?;
@@ -406,7 +407,7 @@ impl Desk {
         self.settle_marks();
         let marked = match &job.kind {
             JobKind::Plan { marked, .. } => marked.clone(),
-            JobKind::Update { .. } | JobKind::State { .. } => BTreeSet::new(),
+            JobKind::Update { .. } | JobKind::State { .. } | JobKind::Verify { .. } => BTreeSet::new(),
         };
         let tasks = self.book.tasks(&marked)?;
         let texts: Vec<(StepId, Digest)> =
@@ -417,6 +418,9 @@ impl Desk {
             }
             JobKind::Plan { wanted, .. } => {
                 Work::Plan { tasks, goal: self.goal(&Wanted::Steps(wanted.clone()), false, None) }
+            }
+            JobKind::Verify { check } => {
+                Work::Verify { tasks, goal: self.goal(&Wanted::All, false, None), check: *check }
             }
             JobKind::State { at, names } => {
                 let at = at.clone().or_else(|| self.last_step()).ok_or_else(only_modules)?;
@@ -480,6 +484,8 @@ impl Desk {
             News::Updated(result) => self.updated(result),
             News::Planned(result) => self.planned(result),
             News::State(result) => self.variables(result),
+            News::Verifying(step) => self.broadcast(&Event::Verifying { step }),
+            News::Verified(result) => self.verified(result),
         }
     }
 
@@ -625,6 +631,31 @@ impl Desk {
         self.done(job.client, job.ticket, result);
     }
 
+    fn verified(&mut self, result: Result<Verified, EngineError>) {
+        let Some((job, update)) = self.current.take() else { return };
+        let checked = matches!(job.kind, JobKind::Verify { check: Some(_) });
+        let result = result.map_err(engine_failure).and_then(|verified| {
+            if checked {
+                for step in &verified.roots {
+                    let (Some(held), Some(text)) = (self.book.held(step).cloned(), update.text_of(step)) else {
+                        continue;
+                    };
+                    let mut marked = (*held).clone();
+                    marked.observation.nondeterministic.push("its answer with the same inputs".into());
+                    self.book.executed(&Arc::new(marked), text);
+                }
+                self.book.settle()?;
+                self.unsettled = true;
+                self.settle_marks();
+            }
+            let text = told_of(&verified);
+            let failed = verified.differences.len();
+            self.send(job.client, Event::Verified { ticket: job.ticket, verified: Arc::new(verified) });
+            Ok(Summary { text, failed, ..Summary::default() })
+        });
+        self.done(job.client, job.ticket, result);
+    }
+
     // --- telling ------------------------------------------------------------------------------------------
 
     fn settle_marks(&mut self) {
@@ -725,4 +756,15 @@ fn told(summary: &Summary) -> String {
         text.push_str(&format!(", {} failed", summary.failed));
     }
     text
+}
+
+/// How full runs compared, in a line.
+fn told_of(verified: &Verified) -> String {
+    let steps: BTreeSet<&StepId> = verified.differences.iter().map(|difference| &difference.id).collect();
+    let differing = match steps.len() {
+        0 => "none differs".to_owned(),
+        1 => "1 differs".to_owned(),
+        more => format!("{more} differ"),
+    };
+    format!("{} compared with a run from nothing: {differing}", counted(verified.compared, "step"))
 }

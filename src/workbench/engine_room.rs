@@ -1,11 +1,12 @@
 //! The thread that the engine lives in, so that a workbench answers while steps run.
 
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 use super::EngineView;
-use crate::engine::{Engine, EngineError, Goal, Planned, Report, Settings, StopHandle, Task};
+use crate::engine::{Engine, EngineError, Goal, Planned, Report, Settings, StopHandle, Task, Verified};
 use crate::step::{StepId, Variable};
 
 /// What the engine's thread is given to do, one after the other.
@@ -17,9 +18,12 @@ pub(super) enum Work {
     Plan { tasks: Vec<Task>, goal: Goal },
     /// Tell the variables after a step.
     State { goal: Goal, tasks: Vec<Task>, at: StepId, names: Vec<String> },
+    /// Run everything from nothing on the side and compare with what is held; with `check` so many times, and
+    /// also what is known to answer differently.
+    Verify { tasks: Vec<Task>, goal: Goal, check: Option<NonZeroU32> },
 }
 
-/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned` and `State`, then `View`.
+/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned`, `State` and `Verified`, then `View`.
 #[derive(Debug)]
 pub(super) enum News {
     /// From the middle of an update.
@@ -30,6 +34,10 @@ pub(super) enum News {
     Planned(Result<Vec<Planned>, EngineError>),
     /// The variables.
     State(Result<Vec<Variable>, EngineError>),
+    /// A full run on the side came to this step.
+    Verifying(StepId),
+    /// How full runs compared.
+    Verified(Result<Verified, EngineError>),
     /// How the engine stands, after each piece of work.
     View(EngineView),
 }
@@ -106,8 +114,9 @@ fn serve(
             Work::Update { .. } => |error| News::Updated(Err(error)),
             Work::Plan { .. } => |error| News::Planned(Err(error)),
             Work::State { .. } => |error| News::State(Err(error)),
+            Work::Verify { .. } => |error| News::Verified(Err(error)),
         };
-        if catch_unwind(AssertUnwindSafe(|| perform(&mut engine, work, &mut tell))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| perform(&mut engine, work, &mut tell, new_stop))).is_err() {
             let what = "the engine failed at a fault of its own; it was started anew".to_owned();
             let hint = Some("please report this, with the step that ran".to_owned());
             tell(failed(EngineError { what, hint }));
@@ -118,7 +127,7 @@ fn serve(
     }
 }
 
-fn perform(engine: &mut Engine, work: Work, tell: &mut impl FnMut(News)) {
+fn perform(engine: &mut Engine, work: Work, tell: &mut impl FnMut(News), new_stop: &Sender<StopHandle>) {
     match work {
         Work::Update { tasks, goal } => {
             let done = engine.update(&tasks, &goal, &mut |report| tell(News::Report(report)));
@@ -126,7 +135,53 @@ fn perform(engine: &mut Engine, work: Work, tell: &mut impl FnMut(News)) {
         }
         Work::Plan { tasks, goal } => tell(News::Planned(Ok(engine.plan(&tasks, &goal)))),
         Work::State { tasks, goal, at, names } => tell(News::State(engine.state(&tasks, &goal, &at, &names))),
+        Work::Verify { tasks, goal, check } => {
+            let verified = verify(engine, &tasks, &goal, check, tell, new_stop);
+            // From here on a stop is for the engine itself again.
+            let _ = new_stop.send(engine.stop_handle());
+            tell(News::Verified(verified));
+        }
     }
+}
+
+fn verify(
+    engine: &mut Engine,
+    tasks: &[Task],
+    goal: &Goal,
+    check: Option<NonZeroU32>,
+    tell: &mut impl FnMut(News),
+    new_stop: &Sender<StopHandle>,
+) -> Result<Verified, EngineError> {
+    let mut all = Verified::default();
+    for _ in 0..check.map_or(1, NonZeroU32::get) {
+        let verification = engine.verification(tasks, goal, check.is_some())?;
+        let _ = new_stop.send(verification.stop_handle());
+        let done = verification.run(&mut |report| {
+            if let Report::Started { step, .. } = report {
+                tell(News::Verifying(step.clone()));
+            }
+        })?;
+        all.compared = all.compared.max(done.compared);
+        all.stopped |= done.stopped;
+        all.skipped = done.skipped;
+        all.roots.extend(done.roots);
+        all.unisolated = done.unisolated;
+        for (all, more) in
+            [(&mut all.differences, done.differences), (&mut all.nondeterministic, done.nondeterministic)]
+        {
+            for difference in more {
+                if !all.iter().any(|known| known.id == difference.id && known.what == difference.what) {
+                    all.push(difference);
+                }
+            }
+        }
+        if all.stopped {
+            break;
+        }
+    }
+    all.roots.sort();
+    all.roots.dedup();
+    Ok(all)
 }
 
 fn view(engine: &Engine) -> EngineView {

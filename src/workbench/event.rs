@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{ContextView, Inside, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use crate::engine::Verified;
 use crate::step::{Chunk, Execution, Patch, PatchId, Reason, Status, StepId, Variable, VersionNumber};
 
 /// Something that happened, or an answer.
@@ -133,6 +134,18 @@ pub enum Event {
         step: StepId,
         /// The name whose change stopped it, unless the step itself did.
         name: Option<String>,
+    },
+    /// A full run on the side came to this step.
+    Verifying {
+        /// Which.
+        step: StepId,
+    },
+    /// How full runs on the side compared with what is held. Only who asked is told.
+    Verified {
+        /// The request.
+        ticket: Ticket,
+        /// How.
+        verified: Arc<Verified>,
     },
     /// What a run would do, in the order of the run. Only who asked is told.
     Plan {

@@ -1,6 +1,7 @@
 //! What waits to be done by the engine, for whom.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use super::Ticket;
 use super::desk::ClientId;
@@ -32,6 +33,11 @@ pub(super) enum JobKind {
         wanted: BTreeSet<StepId>,
         /// Steps looked at as if they were marked by hand.
         marked: BTreeSet<StepId>,
+    },
+    /// Compare with full runs on the side.
+    Verify {
+        /// So many, to find what answers differently.
+        check: Option<NonZeroU32>,
     },
     /// Tell the variables after a step.
     State {

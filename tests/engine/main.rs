@@ -6,6 +6,7 @@
 
 mod aside;
 mod harness;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

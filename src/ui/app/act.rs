@@ -172,6 +172,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             model.overlays.push(Overlay::Plan(Plan { rows: None, top: 0 }));
             effects.push(Effect::Ask(Command::Plan { steps: Vec::new(), marked: Vec::new() }));
         }
+        Action::Verify => effects.push(Effect::Ask(Command::Verify { check: None })),
         Action::Invalidate => effects.push(Effect::Ask(Command::Invalidate { steps: model.targets() })),
         Action::Stop => effects.push(Effect::Ask(Command::Stop)),
         Action::ReplayOnSave => {

@@ -43,6 +43,7 @@ pub enum Action {
     Breakpoint,
     WatchName,
     Plan,
+    Verify,
     Invalidate,
     Stop,
     ReplayOnSave,
@@ -237,6 +238,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::WatchName, "watch-name", Group::Run, &["b"], "Stop after this variable changes, or no more")
         .only(Pane::State),
     row(Action::Plan, "plan", Group::Run, &["P"], "Show what a run would do, before it does"),
+    row(Action::Verify, "verify", Group::Run, &["V"], "Run everything from nothing on the side, and compare"),
     row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
     row(Action::ReplayOnSave, "replay-on-save", Group::Run, &["W"], "Replay as soon as a file is saved, or not"),
@@ -389,9 +391,13 @@ impl Action {
             | Self::Delete
             | Self::Edit => need(!model.targets().is_empty(), "no step is chosen"),
             Self::Retry => need(model.chosen().is_some(), "no step is chosen"),
-            Self::RunAll | Self::ReplayAll | Self::Next | Self::Back | Self::Plan | Self::UntilFailure => {
-                need(!model.run.snapshot.steps.is_empty(), "the run has no steps yet; o makes one")
-            }
+            Self::RunAll
+            | Self::ReplayAll
+            | Self::Next
+            | Self::Back
+            | Self::Plan
+            | Self::Verify
+            | Self::UntilFailure => need(!model.run.snapshot.steps.is_empty(), "the run has no steps yet; o makes one"),
             Self::TakeLine
             | Self::ToggleHunk
             | Self::TakeHunk

@@ -72,6 +72,13 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 }
             }
         }
+        Event::Verifying { .. } => {}
+        Event::Verified { verified, .. } => {
+            for difference in verified.differences.iter().take(5) {
+                let text = format!("{}: {} is not what a full run gives", difference.id, difference.what);
+                model.notices.add(Level::Error, text, model.now);
+            }
+        }
         Event::Inside { at, name, path, inside } => model.state.take_inside(&at, (name, path), inside),
         Event::Patch(patch) => {
             if model.patches.take(patch) {

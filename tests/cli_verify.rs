@@ -1,0 +1,51 @@
+//! `verify` and `replay --check`: what is held against runs from nothing.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod common;
+
+use common::Run;
+
+#[test]
+fn a_run_that_holds_what_a_full_run_gives_ends_with_0() {
+    let run = Run::new(&[("01_load.py", "rows = [3, 1, 2]\n"), ("02_sort.py", "rows.sort()\nprint(rows)\n")]);
+    run.call("run", &[]);
+    assert_answer!(run.call("verify", &[]), @"
+    2 steps compared with a run from nothing: all equal
+    ");
+    // A machine may refuse the full run a view of its own, and says so.
+    assert_answer!(run.call("verify", &["--json"]), @r#"{"equal":true,"differences":[],"nondeterministic":[],"compared":2,"skipped":[],"unisolated":null}"#);
+}
+
+#[test]
+fn what_answers_differently_with_the_same_inputs_is_found_and_marked() {
+    let run = Run::new(&[
+        ("01_same.py", "base = 1\n"),
+        ("02_other.py", "import os\npick = int.from_bytes(os.urandom(8), 'big') + base\n"),
+        (
+            "03_hidden.py",
+            "import subprocess\nseen = subprocess.run(['cat', '/proc/sys/kernel/random/uuid'], capture_output=True).stdout\n",
+        ),
+        ("04_uses.py", "print(len(seen) + base)\n"),
+    ]);
+    assert_answer!(run.call("replay", &["--check", "2"]), @"
+    01_same    ran        [time]  never run
+    02_other   ran        [time]  never run
+    03_hidden  ran        [time]  never run
+    04_uses    ran        [time]  never run
+        38
+    4 steps: 4 ran
+    run 2 more times on the side: these answer differently with the same inputs, and are marked: 02_other, 03_hidden
+    ");
+    assert_answer!(run.call("status", &[]), @"
+    01_same    fresh
+    02_other   fresh    nondeterministic: entropy, its answer with the same inputs
+    03_hidden  fresh    nondeterministic: its answer with the same inputs
+    04_uses    fresh
+    4 steps: 4 fresh
+    ");
+    assert_answer!(run.call("verify", &[]), @"
+    4 steps compared with a run from nothing: all equal
+    ");
+}
