@@ -108,7 +108,8 @@ fn line(entry: &Entry) -> Value {
 }
 
 fn told(entry: &Entry, palette: Palette) -> String {
-    let mut text = format!("{}  ", palette.paint(Role::Dim, local(entry.at)));
+    let when = format!("{}  @{}", local(entry.at), entry.seq);
+    let mut text = format!("{}  ", palette.paint(Role::Dim, when));
     if let Some(step) = &entry.step {
         let step = plain_line(step.as_str()).into_owned();
         let _ = write!(text, "{}  ", palette.paint(Role::Name, step));

@@ -27,6 +27,7 @@ mod config;
 mod delete;
 pub mod demo;
 mod doctor;
+mod gc;
 mod graph;
 mod import;
 mod invalidate;
@@ -98,6 +99,7 @@ subcommands! {
     Undo => undo,
     Redo => redo,
     Stop => stop,
+    Gc => gc,
     Import => import,
     Export => export,
     Apply => apply,

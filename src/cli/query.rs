@@ -14,7 +14,7 @@ use super::session::Session;
 use super::{CliError, Context, Palette, Role};
 use crate::step::{StepId, plain, plain_line};
 use crate::store::query::{Affected, Credit, Difference, ExecutionDifference, Moment, Needed, Standing, Touch};
-use crate::store::{Reader, Subject};
+use crate::store::{Reader, StoreError, Subject};
 use crate::workbench::{Options, Snapshot};
 
 /// Ask about the run over time
@@ -55,12 +55,12 @@ enum Question {
     },
     /// Who wrote a variable, and when it changed
     Writers {
-        /// The variable; `file:PATH` for a file
+        /// The variable, or the path of a file (`file:PATH` where both are there)
         name: String,
     },
     /// Who read a variable
     Readers {
-        /// The variable; `file:PATH` for a file
+        /// The variable, or the path of a file (`file:PATH` where both are there)
         name: String,
     },
     /// How two moments, two executions or two runs differ
@@ -85,7 +85,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let store = Reader::open(&args.dir)?;
     match args.question {
         Question::At { step, when } => {
-            let (step, when) = (known_step(&step, &session, &store)?, moment(&when)?);
+            let (step, when) = (known_step(&step, &session, &store)?, store.whole(&moment(&when)?)?);
             let standing = store.at(Some(&step), &when)?;
             let texts = texts(&standing, &store)?;
             context.answer(&standing_document(&step, &when, &standing, &texts), |palette| {
@@ -131,12 +131,12 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
             })
         }
         Question::Writers { name } => {
-            let touches = store.writers(&subject(&name), LISTED)?;
+            let touches = touches(&name, |subject| store.writers(subject, LISTED))?;
             let document = json!({"name": name, "writers": touches.iter().map(touch).collect::<Vec<_>>()});
             context.answer(&document, |palette| touches.iter().map(|t| touch_told(t, "wrote it", palette)).collect())
         }
         Question::Readers { name } => {
-            let touches = store.readers(&subject(&name), LISTED)?;
+            let touches = touches(&name, |subject| store.readers(subject, LISTED))?;
             let document = json!({"name": name, "readers": touches.iter().map(touch).collect::<Vec<_>>()});
             context.answer(&document, |palette| touches.iter().map(|t| touch_told(t, "read it", palette)).collect())
         }
@@ -146,10 +146,14 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     }
 }
 
-fn subject(text: &str) -> Subject {
-    match text.strip_prefix("file:") {
-        Some(path) => Subject::file(path),
-        None => Subject::name(text),
+/// Who touched a variable; where nobody did, who touched the file of that name.
+fn touches(text: &str, ask: impl Fn(&Subject) -> Result<Vec<Touch>, StoreError>) -> Result<Vec<Touch>, StoreError> {
+    if let Some(path) = text.strip_prefix("file:") {
+        return ask(&Subject::file(path));
+    }
+    match ask(&Subject::name(text))? {
+        none if none.is_empty() => ask(&Subject::file(text)),
+        some => Ok(some),
     }
 }
 
@@ -309,6 +313,7 @@ fn diff(before: &str, after: &str, store: &Reader, context: &Context) -> Result<
         let difference = store.diff_executions(*before, *after)?;
         return context.answer(&executions_document(&difference), |palette| executions_told(&difference, palette));
     }
+    let (before, after) = (store.whole(&before)?, store.whole(&after)?);
     tell(&store.diff(&before, &after)?, store, store, context)
 }
 

@@ -131,7 +131,7 @@ impl Reader {
         let mut rows = query.query(params![line.id, i64::try_from(limit).unwrap_or(i64::MAX)])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push(self.recorded(step, row)?);
+            found.push(self.recorded(step, row, true)?);
         }
         Ok(found)
     }
@@ -147,7 +147,7 @@ impl Reader {
         let mut rows = query.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| StoreError::missing(format!("execution {}", id.0)))?;
         let step: StepId = row.get::<_, String>(11)?.parse()?;
-        self.recorded(&step, row)
+        self.recorded(&step, row, true)
     }
 
     /// Every step that is there with its last execution in short, in the order of the run: one query, which is
@@ -180,11 +180,40 @@ impl Reader {
         Ok(found)
     }
 
+    /// The steps that are marked stale by hand, with the reason of each.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn invalidated(&self) -> Result<BTreeMap<StepId, Reason>, StoreError> {
+        let mut query = self.sql().prepare_cached(
+            "SELECT line.path, invalidated.reason FROM invalidated JOIN line ON line.id = invalidated.line
+             WHERE line.source IS NOT NULL",
+        )?;
+        let mut rows = query.query([])?;
+        let mut found = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            found.insert(row.get::<_, String>(0)?.parse()?, serde_json::from_str(&row.get::<_, String>(1)?)?);
+        }
+        Ok(found)
+    }
+
     /// The last execution of every step that is there and has one, in full.
     ///
     /// # Errors
     /// When the store can't be read.
     pub fn latest_executions(&self) -> Result<BTreeMap<StepId, Recorded>, StoreError> {
+        self.latest_whole(true)
+    }
+
+    /// The same without what was printed and shown: what it takes to say how steps stand, in less than half the time.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn latest_observed(&self) -> Result<BTreeMap<StepId, Recorded>, StoreError> {
+        self.latest_whole(false)
+    }
+
+    fn latest_whole(&self, shown: bool) -> Result<BTreeMap<StepId, Recorded>, StoreError> {
         let mut query = self.sql().prepare_cached(&format!(
             "SELECT {WHOLE}, line.path FROM line JOIN execution ON execution.id = line.latest WHERE line.source IS NOT NULL"
         ))?;
@@ -193,7 +222,7 @@ impl Reader {
         self.read_names_at_once()?;
         while let Some(row) = rows.next()? {
             let step: StepId = row.get::<_, String>(11)?.parse()?;
-            found.insert(step.clone(), self.recorded(&step, row)?);
+            found.insert(step.clone(), self.recorded(&step, row, shown)?);
         }
         Ok(found)
     }
@@ -205,9 +234,12 @@ impl Reader {
         ids.iter().map(|id| names.get(self.sql_now(), *id)).collect()
     }
 
-    /// An execution from a row of [`WHOLE`].
-    fn recorded(&self, step: &StepId, row: &Row<'_>) -> Result<Recorded, StoreError> {
-        let Shown { output, displays } = serde_json::from_slice(&self.get_blob_now(&Digest::from_bytes(row.get(6)?))?)?;
+    /// An execution from a row of [`WHOLE`], with what it printed and showed only if `shown`.
+    fn recorded(&self, step: &StepId, row: &Row<'_>, shown: bool) -> Result<Recorded, StoreError> {
+        let Shown { output, displays } = match shown {
+            true => serde_json::from_slice(&self.get_blob_now(&Digest::from_bytes(row.get(6)?))?)?,
+            false => Shown::default(),
+        };
         let (reads, writes) = (self.set_of(row.get(8)?)?, self.set_of(row.get(9)?)?);
         let written = row.get_ref(10)?.as_blob().map_err(|error| StoreError::damaged(error.to_string()))?;
         let (error, observation, effects) = restore(&reads, &writes, written, &self.blob(row.get(7)?)?)?;

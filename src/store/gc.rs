@@ -1,20 +1,23 @@
 //! Making a store smaller by a stated policy, and saying how large it is.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+use zstd::bulk::Decompressor;
 
-use super::open::{beside, check};
+use super::open::{FILE, beside, check};
 use super::writer::{Durability, Write};
 use super::{Reader, Store, StoreError, blob};
-use crate::step::Millis;
+use crate::run::STORE_DIR;
+use crate::step::{Digest, Millis};
 
 /// What may be cleared away.
 ///
 /// Never: a version of a step, its provenance or what its author was shown; a patch in whatever state, its trials
-/// and remarks; the journal that undo uses; a file's content kept because a person edited it; what was renamed,
-/// marked or remarked. Of executions these are kept:
+/// and remarks; the journal that undo uses; a file's content kept because a person edited it, or named in a note of the
+/// engine's (what was there before any step wrote it); what was renamed, marked or remarked. Of executions these are kept:
 ///
 /// - those that ended within the last `days`;
 /// - the newest `executions` of each step;
@@ -37,7 +40,7 @@ impl Default for Retention {
 }
 
 /// What was cleared away.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freed {
     /// Executions.
     pub executions: usize,
@@ -107,11 +110,49 @@ impl Store {
     /// # Errors
     /// When it can't be read.
     pub fn sizes(&self) -> Result<Sizes, StoreError> {
+        self.sizes_of(&self.home)
+    }
+
+    fn bytes_on_disk(&self) -> u64 {
+        bytes_on_disk(&self.home)
+    }
+}
+
+/// Bytes of the database and its log.
+fn bytes_on_disk(home: &Path) -> u64 {
+    let file = home.join(FILE);
+    let files = [file.clone(), beside(&file, "-wal")];
+    files.iter().filter_map(|path| fs::metadata(path).ok()).map(|kind| kind.len()).sum()
+}
+
+/// The stores that were set aside.
+fn set_aside(home: &Path) -> Vec<(PathBuf, u64)> {
+    let prefix = format!("{FILE}.");
+    let Ok(entries) = fs::read_dir(home) else { return Vec::new() };
+    let mut found: Vec<(PathBuf, u64)> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+        .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?.len())))
+        .collect();
+    found.sort();
+    found
+}
+
+impl Reader {
+    /// How large the store of the run in `run_dir` is, which this reads.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn sizes_in(&self, run_dir: &Path) -> Result<Sizes, StoreError> {
+        self.sizes_of(&run_dir.join(STORE_DIR))
+    }
+
+    fn sizes_of(&self, home: &Path) -> Result<Sizes, StoreError> {
         let _now = self.snapshot()?;
         let sql = self.sql_now();
         let one = |text: &str| Ok::<_, StoreError>(sql.query_row(text, [], |row| row.get::<_, i64>(0))?.unsigned_abs());
         Ok(Sizes {
-            bytes: self.bytes_on_disk(),
+            bytes: bytes_on_disk(home),
             versions: one("SELECT COUNT(*) FROM version")?,
             executions: one("SELECT COUNT(*) FROM execution")?,
             patches: one("SELECT COUNT(*) FROM patch")?,
@@ -121,77 +162,55 @@ impl Store {
                 one("SELECT COALESCE(SUM(size), 0) FROM blob")?,
                 one("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blob")?,
             ),
-            aside: self.set_aside(),
+            aside: set_aside(home),
         })
     }
 
-    fn bytes_on_disk(&self) -> u64 {
-        let file = self.file();
-        [file.clone(), beside(&file, "-wal")]
-            .iter()
-            .filter_map(|path| fs::metadata(path).ok())
-            .map(|kind| kind.len())
-            .sum()
-    }
-
-    fn set_aside(&self) -> Vec<(PathBuf, u64)> {
-        let prefix = format!("{}.", self.file().file_name().unwrap_or_default().to_string_lossy());
-        let Ok(entries) = fs::read_dir(&self.home) else { return Vec::new() };
-        let mut found: Vec<(PathBuf, u64)> = entries
-            .filter_map(Result::ok)
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-            .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?.len())))
-            .collect();
-        found.sort();
-        found
-    }
-}
-
-impl Reader {
     /// Looks at every page and every content, and says what is wrong: nothing, if all is as it was written. Takes
     /// as long as reading the whole store.
     ///
     /// # Errors
     /// When the store can't be read at all.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
-        let sql = self.sql();
-        let mut wrong = Vec::new();
-        if let Err(error) = check(sql) {
-            wrong.push(error.to_string());
-        }
-        let mut unpacker = self.unpacker.borrow_mut();
-        let mut query = sql.prepare("SELECT id FROM blob")?;
-        let ids = query.query_map([], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?;
-        wrong.extend(
-            ids.into_iter()
-                .filter_map(|id| blob::read_blob(sql, &mut unpacker, id).err())
-                .map(|error| error.to_string()),
-        );
-        for (what, text) in [
-            (
-                "versions without their text",
-                "SELECT COUNT(*) FROM version v WHERE source IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = v.source)",
-            ),
-            (
-                "executions without their record",
-                "SELECT COUNT(*) FROM execution e WHERE NOT EXISTS (SELECT 1 FROM blob WHERE id = e.body) OR NOT EXISTS (SELECT 1 FROM blob WHERE digest = e.output)",
-            ),
-            (
-                "steps without their newest version",
-                "SELECT COUNT(*) FROM line WHERE NOT EXISTS (SELECT 1 FROM version v WHERE v.line = line.id AND v.number = line.head AND v.source IS line.source)",
-            ),
-            (
-                "patches without their text",
-                "SELECT COUNT(*) FROM patch p WHERE NOT EXISTS (SELECT 1 FROM blob WHERE id = p.files)",
-            ),
-        ] {
-            let count: i64 = sql.query_row(text, [], |row| row.get(0))?;
-            if count > 0 {
-                wrong.push(format!("{count} {what}"));
-            }
-        }
-        Ok(wrong)
+        wrong(self.sql(), &mut self.unpacker.borrow_mut())
     }
+}
+
+/// What is wrong with a store, looking at every page and every content.
+pub(crate) fn wrong(sql: &Connection, unpacker: &mut Decompressor<'_>) -> Result<Vec<String>, StoreError> {
+    let mut wrong = Vec::new();
+    if let Err(error) = check(sql) {
+        wrong.push(error.to_string());
+    }
+    let mut query = sql.prepare("SELECT id FROM blob")?;
+    let ids = query.query_map([], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?;
+    wrong.extend(
+        ids.into_iter().filter_map(|id| blob::read_blob(sql, unpacker, id).err()).map(|error| error.to_string()),
+    );
+    for (what, text) in [
+        (
+            "versions without their text",
+            "SELECT COUNT(*) FROM version v WHERE source IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = v.source)",
+        ),
+        (
+            "executions without their record",
+            "SELECT COUNT(*) FROM execution e WHERE NOT EXISTS (SELECT 1 FROM blob WHERE id = e.body) OR NOT EXISTS (SELECT 1 FROM blob WHERE digest = e.output)",
+        ),
+        (
+            "steps without their newest version",
+            "SELECT COUNT(*) FROM line WHERE NOT EXISTS (SELECT 1 FROM version v WHERE v.line = line.id AND v.number = line.head AND v.source IS line.source)",
+        ),
+        (
+            "patches without their text",
+            "SELECT COUNT(*) FROM patch p WHERE NOT EXISTS (SELECT 1 FROM blob WHERE id = p.files)",
+        ),
+    ] {
+        let count: i64 = sql.query_row(text, [], |row| row.get(0))?;
+        if count > 0 {
+            wrong.push(format!("{count} {what}"));
+        }
+    }
+    Ok(wrong)
 }
 
 /// Every reference to a blob by its row.
@@ -208,9 +227,32 @@ const REFERENCES: &str = "
         UNION SELECT output FROM execution
         UNION SELECT context FROM version WHERE context IS NOT NULL
         UNION SELECT context FROM patch WHERE context IS NOT NULL
-        UNION SELECT context FROM trial WHERE context IS NOT NULL) c ON blob.digest = c.context";
+        UNION SELECT context FROM trial WHERE context IS NOT NULL
+        UNION SELECT digest FROM temp.noted) c ON blob.digest = c.context";
+
+/// The contents that a note names, in whatever form: 64 hexadecimal digits in a row.
+fn digests_in(note: &[u8]) -> impl Iterator<Item = Digest> + '_ {
+    note.split(|byte| !byte.is_ascii_hexdigit())
+        .filter(|word| word.len() == 64)
+        .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
+}
 
 impl Write<'_> {
+    /// Lists the contents that notes name.
+    fn noted(&self) -> Result<(), StoreError> {
+        self.sql
+            .execute_batch("CREATE TEMP TABLE IF NOT EXISTS noted (digest BLOB PRIMARY KEY); DELETE FROM temp.noted")?;
+        let mut insert = self.sql.prepare("INSERT OR IGNORE INTO temp.noted (digest) VALUES (?)")?;
+        let mut query = self.sql.prepare("SELECT data FROM note")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            for digest in digests_in(&row.get::<_, Vec<u8>>(0)?) {
+                insert.execute([digest.as_bytes()])?;
+            }
+        }
+        Ok(())
+    }
+
     /// `newest` is the newest blob that was there when the store was opened: later ones may be about to be used.
     fn clear(&self, policy: &Retention, now: Millis, newest: i64) -> Result<Freed, StoreError> {
         let sql = self.sql;
@@ -243,6 +285,7 @@ impl Write<'_> {
                  WHERE so_far > ?1)",
             [i64::try_from(policy.saved).unwrap_or(i64::MAX)],
         )?;
+        self.noted()?;
         let blobs = sql.execute(&format!("DELETE FROM blob WHERE id <= ?1 AND id NOT IN ({REFERENCES})"), [newest])?;
         let mut pages = sql.prepare("PRAGMA incremental_vacuum")?;
         let mut rows = pages.query([])?;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::gc::wrong;
 use super::salvage::Salvaged;
 use super::schema::{self, Found, SCHEMA};
 use super::scratch::Scratch;
@@ -18,7 +19,7 @@ use super::{Reader, Store, StoreError};
 use crate::run::{Faults, STORE_DIR};
 
 /// The database in it.
-const FILE: &str = "store.db";
+pub(crate) const FILE: &str = "store.db";
 
 /// Left in [`STORE_DIR`] when something could not be read: the next opening looks at every page.
 const SUSPECT: &str = "store.suspect";
@@ -251,7 +252,10 @@ fn usable(home: &Path, file: &Path) -> Result<Connection, StoreError> {
     let is_suspect = fs::symlink_metadata(&suspect).is_ok();
     if found == Found::Empty {
         sql.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    } else if is_suspect || length <= ALWAYS_CHECKED {
+    } else if is_suspect {
+        check(&sql)?;
+        contents(&sql)?;
+    } else if length <= ALWAYS_CHECKED {
         check(&sql)?;
     }
     if is_suspect {
@@ -264,8 +268,19 @@ fn usable(home: &Path, file: &Path) -> Result<Connection, StoreError> {
 
 /// Looks at every page.
 pub(crate) fn check(sql: &Connection) -> Result<(), StoreError> {
-    let verdict: String = sql.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    // Not `quick_check`: that does not see an index that leads to another row, and so to another step's text.
+    let verdict: String = sql.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if verdict == "ok" { Ok(()) } else { Err(StoreError::damaged(verdict)) }
+}
+
+/// Looks at every content: a page may be whole and what stands on it not.
+fn contents(sql: &Connection) -> Result<(), StoreError> {
+    let mut unpacker = zstd::bulk::Decompressor::new()
+        .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })?;
+    match wrong(sql, &mut unpacker)?.first() {
+        None => Ok(()),
+        Some(wrong) => Err(StoreError::damaged(wrong.clone())),
+    }
 }
 
 /// Two processes that make the same store at once may find it locked here without SQLite's own waiting.

@@ -29,8 +29,8 @@ impl Store {
     /// from a power cut; nothing is written when nothing changed. Where steps were numbered anew in a row (a to
     /// b, b to c), each keeps its history.
     ///
-    /// `of` says who wrote a file whose text is new; renames and removals are `by`. A file that could not be read
-    /// (`StepFile::fault`) keeps the version that it had.
+    /// `of` says who wrote a file whose text is new; renames and removals are `by`. `bytes` reads a file that is no
+    /// text that could be executed (`StepFile::fault`); one that can't be read keeps the version that it had.
     ///
     /// # Errors
     /// When it could not be committed; then nothing of it was.
@@ -39,14 +39,20 @@ impl Store {
         scan: &Scan,
         by: &Provenance,
         of: impl Fn(&StepFile) -> Provenance,
+        bytes: impl Fn(&StepFile) -> Option<Vec<u8>>,
     ) -> Result<Seen, StoreError> {
         let known = heads(self.sql())?;
         let mut present = BTreeMap::new();
         for file in scan.steps.iter().chain(&scan.modules) {
             let head = known.get(&file.id).filter(|head| head.source.is_some());
-            let text = || file.encoding.encode(&file.source).ok().filter(|bytes| Digest::of(bytes) == file.digest);
             let kept = head.and_then(|head| head.source);
-            let text = if file.fault.is_some() || kept == Some(file.digest) { None } else { text() };
+            let text = match &file.fault {
+                _ if kept == Some(file.digest) => None,
+                None => file.encoding.encode(&file.source).ok(),
+                Some(_) => bytes(file),
+            };
+            // What was not read has no digest of its bytes.
+            let text = text.filter(|text| Digest::of(text) == file.digest);
             let source = match (text, kept) {
                 (Some(text), _) => Source { digest: file.digest, text: Some(text), provenance: Some(of(file)) },
                 (None, Some(digest)) => Source { digest, text: None, provenance: None },

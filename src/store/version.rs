@@ -237,13 +237,21 @@ pub(crate) struct Line {
 
 /// The line that goes, or went last, by this id.
 pub(crate) fn line(sql: &Connection, step: &StepId) -> Result<Option<Line>, StoreError> {
-    Ok(sql
+    let found = sql
         .prepare_cached("SELECT id, head, source FROM line WHERE path = ?")?
         .query_row([step.as_str()], |row| {
             let source = row.get::<_, Option<[u8; 32]>>(2)?.map(Digest::from_bytes);
             Ok(Line { id: row.get(0)?, head: row.get(1)?, source })
         })
-        .optional()?)
+        .optional()?;
+    if let Some(line) = &found {
+        // Through a damaged index one comes to another step, and would take its texts for this one's.
+        let mut path = sql.prepare_cached("SELECT path = ?2 FROM line WHERE id = ?1")?;
+        if !path.query_row(params![line.id, step.as_str()], |row| row.get(0))? {
+            return Err(StoreError::damaged(format!("what is recorded of {step} is another step's")));
+        }
+    }
+    Ok(found)
 }
 
 /// A line with its newest version.

@@ -374,7 +374,7 @@ fn story() -> Vec<StoryRow> {
         (200_000, Happening::Renamed { from: id("03_clean"), to: id("04_clean_events") }),
         (100_000, version(1, "a person", None)),
     ];
-    rows.into_iter().map(|(at, what)| StoryRow { at, step: Some(id("04_clean_events")), what }).collect()
+    (1..).zip(rows).map(|(seq, (at, what))| StoryRow { seq, at, step: Some(id("04_clean_events")), what }).collect()
 }
 
 fn inside(name: &str, path: &[usize]) -> Option<Inside> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::step::{Millis, Outcome, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
+use crate::store::query::Moment;
 
 /// What is inside a value: its parts, and for what has rows and columns a view of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +136,8 @@ pub struct ValueChange {
 /// Something that happened to a step or to the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoryRow {
+    /// Its place in the run's history, counting up: the moment right after it.
+    pub seq: i64,
     /// When.
     pub at: Millis,
     /// To which step, by its present id.
@@ -202,6 +205,38 @@ pub enum Happening {
         /// The remark.
         text: String,
     },
+}
+
+/// The run as it stood at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastView {
+    /// When.
+    pub moment: Moment,
+    /// The steps that were there, in the order that they had.
+    pub steps: Vec<PastStep>,
+    /// Steps that are there now and were not then.
+    pub later: Vec<StepId>,
+    /// Variables and files that held something else at the end than they do now, by name; hostile.
+    pub values: Vec<String>,
+}
+
+/// A step at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastStep {
+    /// Its id then.
+    pub id: StepId,
+    /// The id by which its history is found: the one that it has now, or had last.
+    pub now: StepId,
+    /// Its text then.
+    pub version: VersionNumber,
+    /// The text of its last execution until then, and how that ended.
+    pub execution: Option<(VersionNumber, Outcome)>,
+    /// The text that it has now; `None` where it is there no more.
+    pub present: Option<VersionNumber>,
+    /// Whether that is another text.
+    pub changed: bool,
+    /// Whether what it printed and showed is another now.
+    pub output: bool,
 }
 
 /// What an agent is shown to write a step anew.

@@ -13,37 +13,37 @@ use super::files::FileLook;
 use super::marks::{self, Held, Subject, Verdict};
 use super::moment::now;
 use super::open::run_failure;
+use super::record::Record;
 use super::rows;
 use super::{Edge, Failure, FileProblem, Level, StepRow};
 use crate::engine::{OnError, Task};
 use crate::graph::ExecutionStateGraph;
-use crate::run::{self, Gravity, Problem, RunDir, StepFile, Tree};
-use crate::step::{Author, Digest, Execution, ExecutionId, Outcome, Provenance, Reason, Status, StepId, VersionNumber};
-use crate::store::{Hold, Receipt, Store, StoreError};
-
-/// How many earlier executions of a step the engine is shown: an edit that is taken back finds its results
-/// again, as long as it is not further away than this.
-const REMEMBERED: usize = 16;
+use crate::run::{self, Faults, Files, Gravity, Problem, RunDir, StepFile, Tree};
+use crate::step::{
+    Author, Digest, Execution, ExecutionId, Millis, Outcome, Provenance, Reason, Status, StepId, VersionNumber,
+};
+use crate::store::{DeedError, Done, Plan, Receipt, Store, StoreError};
 
 /// A run as it is known.
 #[derive(Debug)]
 pub(super) struct Book {
     dir: RunDir,
     tree: Tree,
-    store: Store,
+    pub(super) store: Store,
+    faults: Faults,
     on_error: OnError,
-    steps: Vec<Entry>,
-    records: HashMap<StepId, Record>,
-    files: FileLook,
-    verdicts: Vec<Verdict>,
+    pub(super) steps: Vec<Entry>,
+    pub(super) records: HashMap<StepId, Record>,
+    pub(super) files: FileLook,
+    pub(super) verdicts: Vec<Verdict>,
     rows: Vec<Arc<StepRow>>,
     edges: Vec<Edge>,
     graph: ExecutionStateGraph,
     python: PathBuf,
     problems: Vec<FileProblem>,
     nothing: Option<Failure>,
-    /// What became of what the death of a process had interrupted.
-    recovered: Vec<String>,
+    /// What a person should know of how the record was found.
+    found: Vec<String>,
     receipts: Vec<(Arc<Execution>, Receipt<ExecutionId>)>,
 }
 
@@ -53,43 +53,6 @@ pub(super) struct Entry {
     pub file: Arc<StepFile>,
     pub version: VersionNumber,
     pub code: Arc<Code>,
-}
-
-/// What is remembered of a step.
-#[derive(Debug, Default)]
-pub(super) struct Record {
-    /// The execution that held when the run last came to the step, and the text for which it held.
-    pub held: Option<(Arc<Execution>, Digest)>,
-    /// Why it was blocked when the run last came to it, and the text that it had.
-    pub blocked: Option<(Reason, Digest)>,
-    /// Why it is marked by hand.
-    pub marked: Option<Reason>,
-    /// Its last executions, newest first, with their numbers once the store has given them.
-    past: Vec<(Option<ExecutionId>, Arc<Execution>)>,
-    /// Whether `past` goes back as far as it should.
-    recalled: bool,
-    /// What the store says of `held` and `blocked`.
-    kept: Option<Hold>,
-}
-
-impl Record {
-    fn id_of(&self, execution: &Arc<Execution>) -> Option<ExecutionId> {
-        self.past.iter().find(|(_, other)| Arc::ptr_eq(other, execution)).and_then(|(id, _)| *id)
-    }
-
-    /// What the store is to say: nothing where the newest execution says it by itself.
-    fn hold(&self, text_of: impl Fn(VersionNumber) -> Option<Digest>) -> Option<Hold> {
-        if let Some((reason, source)) = &self.blocked {
-            let execution = self.held.as_ref().and_then(|(execution, _)| self.id_of(execution));
-            return Some(Hold { execution, source: *source, blocked: Some(reason.clone()) });
-        }
-        let (execution, source) = self.held.as_ref()?;
-        let newest = self.past.first().is_some_and(|(_, newest)| Arc::ptr_eq(newest, execution));
-        if newest && text_of(execution.version) == Some(*source) {
-            return None;
-        }
-        Some(Hold { execution: Some(self.id_of(execution)?), source: *source, blocked: None })
-    }
 }
 
 /// What a look at the directory found to be new.
@@ -105,16 +68,41 @@ pub(super) struct Changes {
 
 impl Book {
     /// Opens the record of a run of which `tree` was read a moment ago. `python` is asked about texts that can't
-    /// be read otherwise.
+    /// be read otherwise. A record that can't be read is set aside, and a new one begun.
     pub(super) fn open(dir: RunDir, tree: Tree, on_error: OnError, python: PathBuf) -> Result<Self, Failure> {
-        let store = Store::open(dir.path()).map_err(failure)?;
+        match Self::try_to_open(dir.clone(), tree, on_error, python.clone()) {
+            // By now the store is marked, so that the next opening sets it aside.
+            Err(StoreError::Damaged { .. }) => {
+                let tree = Tree::read(&dir);
+                Self::try_to_open(dir, tree, on_error, python)
+            }
+            other => other,
+        }
+        .map_err(failure)
+    }
+
+    fn try_to_open(dir: RunDir, mut tree: Tree, on_error: OnError, python: PathBuf) -> Result<Self, StoreError> {
+        let faults = planted();
+        let store = Store::open_with_faults(dir.path(), faults.clone())?;
+        let mut found: Vec<String> = store.notices().iter().map(ToString::to_string).collect();
+        let files = dir.files().with_faults(faults.clone());
         // Before a file that an accepted patch wrote is taken for a person's edit.
-        let recovered = store.recover(&dir.files()).map_err(failure)?;
+        let recovered = store.recover(&files).inspect_err(|error| suspect(&store, error))?;
+        if !recovered.is_empty() {
+            found.extend(recovered.iter().map(ToString::to_string));
+            tree.refresh_all();
+        }
+        // What recovery had no use for: halves of files that were being written.
+        let left = files.sweep(tree.directories(), |digest| store.has_blob(&digest).unwrap_or(false));
+        found.extend(left.iter().map(|path| {
+            format!("{} may hold the only copy of an edit: compare it with its step, then remove it", run::show(path))
+        }));
         let mut book = Self {
             files: FileLook::new(dir.path().to_owned()),
             dir,
             tree,
             store,
+            faults,
             on_error,
             steps: Vec::new(),
             records: HashMap::new(),
@@ -126,17 +114,17 @@ impl Book {
             problems: Vec::new(),
             nothing: None,
             receipts: Vec::new(),
-            recovered: recovered.iter().map(ToString::to_string).collect(),
+            found,
         };
-        book.take_in(true)?;
-        book.remember()?;
+        let read = book.take_in(true).and_then(|_| book.remember());
+        read.inspect_err(|error| suspect(&book.store, error))?;
         book.judge();
         Ok(book)
     }
 
     /// What was unusual about opening the store.
     pub(super) fn notices(&self) -> impl Iterator<Item = String> {
-        self.store.notices().iter().map(ToString::to_string).chain(self.recovered.iter().cloned())
+        self.found.iter().cloned()
     }
 
     /// The run's directory.
@@ -149,6 +137,59 @@ impl Book {
         &self.store
     }
 
+    /// An error of the store as it is told. One that shows damage has the next opening look at everything.
+    pub(super) fn failure(&self, error: StoreError) -> Failure {
+        suspect(&self.store, &error);
+        failure(error)
+    }
+
+    /// The run's files, to be changed.
+    fn writing(&self) -> Files {
+        self.dir.files().with_faults(self.faults.clone())
+    }
+
+    /// Does something to files of the run, whole or not at all; it is in the history and can be undone.
+    ///
+    /// # Errors
+    /// When it can't be done; then the files are as they were.
+    pub(super) fn carry_out(&self, plan: &Plan) -> Result<Done, Failure> {
+        self.store.carry_out(&self.writing(), plan).map_err(deed_failure)
+    }
+
+    /// Takes back the last thing that was carried out.
+    ///
+    /// # Errors
+    /// When there is none, or a file was changed since.
+    pub(super) fn undo(&self) -> Result<Done, Failure> {
+        self.store.undo(&self.writing(), now()).map_err(deed_failure)
+    }
+
+    /// Does again what was undone last.
+    ///
+    /// # Errors
+    /// As [`Book::undo`].
+    pub(super) fn redo(&self) -> Result<Done, Failure> {
+        self.store.redo(&self.writing(), now()).map_err(deed_failure)
+    }
+
+    /// Who wrote a file's text: the agent that its header names, unless an earlier text of the step has the same
+    /// header. Then somebody changed what the agent wrote.
+    fn author(&self, file: &StepFile, at: Millis) -> Provenance {
+        let header = &file.header;
+        let person = Provenance::new(Author::Person, at);
+        let Some(agent) = header.agent.clone() else { return person };
+        let by = Provenance {
+            model: header.model.clone(),
+            call: header.call.clone(),
+            ..Provenance::new(Author::Agent(agent), at)
+        };
+        let same = |known: &Provenance| (&known.author, &known.model, &known.call) == (&by.author, &by.model, &by.call);
+        match self.store.versions(&file.id) {
+            Ok(versions) if versions.iter().any(|version| same(&version.provenance)) => person,
+            _ => by,
+        }
+    }
+
     /// The steps in the order of the run.
     pub(super) fn steps(&self) -> &[Entry] {
         &self.steps
@@ -158,11 +199,6 @@ impl Book {
     pub(super) fn step(&self, id: &StepId) -> Option<&Entry> {
         let place = self.steps.binary_search_by(|entry| entry.file.id.cmp(id)).ok()?;
         self.steps.get(place)
-    }
-
-    /// The execution that holds, or held last.
-    pub(super) fn held(&self, id: &StepId) -> Option<&Arc<Execution>> {
-        self.records.get(id)?.held.as_ref().map(|(execution, _)| execution)
     }
 
     /// How a step stands and why.
@@ -203,11 +239,11 @@ impl Book {
             Some(paths) => self.tree.refresh_paths(paths),
             None => self.tree.refresh_all(),
         }
-        self.take_in(false)
+        self.take_in(false).map_err(|error| self.failure(error))
     }
 
     /// Brings the steps in line with what the tree saw last, and records the versions.
-    fn take_in(&mut self, first: bool) -> Result<Changes, Failure> {
+    fn take_in(&mut self, first: bool) -> Result<Changes, StoreError> {
         let scan = self.tree.scan();
         self.problems = scan.problems.iter().map(told).collect();
         self.nothing = scan.require_steps(&self.dir).err().map(run_failure);
@@ -217,13 +253,13 @@ impl Book {
         let entries = self.steps.clone();
         let old: HashMap<&StepId, &Entry> = entries.iter().map(|entry| (&entry.file.id, entry)).collect();
         let same = |file: &Arc<StepFile>| old.get(&file.id).is_some_and(|entry| is_same(&entry.file, file));
-        let texts: Vec<(StepId, Vec<u8>)> =
-            scan.steps.iter().chain(&scan.modules).map(|file| (file.id.clone(), self.bytes_of(file))).collect();
-        let provenance = provenance(&scan.steps, same);
-        let seen = self
-            .store
-            .record_run(texts.iter().map(|(id, text)| (id, text.as_slice())), &provenance)
-            .map_err(failure)?;
+        let at = now();
+        let seen = self.store.record_scan(
+            &scan,
+            &Provenance::new(Author::Person, at),
+            |file| self.author(file, at),
+            |file| fs::read(self.dir.path().join(&file.path)).ok(),
+        )?;
         for (from, to) in &seen.renamed {
             if let Some(record) = self.records.remove(from) {
                 self.records.insert(to.clone(), record);
@@ -287,54 +323,6 @@ impl Book {
         }
     }
 
-    /// Takes the last executions, what held, and marks from the store.
-    fn remember(&mut self) -> Result<(), Failure> {
-        let latest = self.store.latest_executions().map_err(failure)?;
-        let mut holds = self.store.holds().map_err(failure)?;
-        for (id, recorded) in latest {
-            let text = self.text_digest(&id, recorded.execution.version).map_err(failure)?;
-            let record = self.records.entry(id).or_default();
-            record.past = vec![(Some(recorded.id), Arc::clone(&recorded.execution))];
-            record.held = Some((recorded.execution, text));
-        }
-        for (step, hold) in std::mem::take(&mut holds) {
-            let record = self.records.entry(step).or_default();
-            if let Some(reason) = &hold.blocked {
-                record.blocked = Some((reason.clone(), hold.source));
-            } else if let Some(id) = hold.execution {
-                let known = record.past.iter().find(|(known, _)| *known == Some(id));
-                let execution = match known {
-                    Some((_, execution)) => Arc::clone(execution),
-                    None => match self.store.execution(id) {
-                        Ok(recorded) => {
-                            record.past.push((Some(id), Arc::clone(&recorded.execution)));
-                            recorded.execution
-                        }
-                        // It was cleared away: the step is looked at anew.
-                        Err(StoreError::Missing { .. }) => continue,
-                        Err(error) => return Err(failure(error)),
-                    },
-                };
-                record.held = Some((execution, hold.source));
-            }
-            record.kept = Some(hold);
-        }
-        for latest in self.store.latest().map_err(failure)? {
-            if let Some(reason) = latest.invalidated {
-                self.records.entry(latest.step).or_default().marked = Some(reason);
-            }
-        }
-        Ok(())
-    }
-
-    /// The digest of a version's text.
-    fn text_digest(&self, id: &StepId, version: VersionNumber) -> Result<Digest, StoreError> {
-        if let Some(entry) = self.step(id).filter(|entry| entry.version == version) {
-            return Ok(entry.file.digest);
-        }
-        Ok(self.store.version(id, version)?.source)
-    }
-
     /// Decides anew how every step stands.
     pub(super) fn judge(&mut self) {
         let subjects: Vec<Subject<'_>> = self
@@ -375,18 +363,11 @@ impl Book {
 
     /// The whole run as the engine is given it; `marked` are looked at as if they had been marked by hand.
     pub(super) fn tasks(&mut self, marked: &BTreeSet<StepId>) -> Result<Vec<Task>, Failure> {
+        self.recall(marked)?;
         let mut tasks = Vec::with_capacity(self.steps.len());
         for entry in &self.steps {
             let id = &entry.file.id;
             let record = self.records.entry(id.clone()).or_default();
-            if !record.recalled {
-                for found in self.store.executions(id, REMEMBERED).map_err(failure)? {
-                    if !record.past.iter().any(|(known, _)| *known == Some(found.id)) {
-                        record.past.push((Some(found.id), found.execution));
-                    }
-                }
-                record.recalled = true;
-            }
             // What held last comes first, though others may have been executed since.
             let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
             let first = record.held.as_ref().map(|(execution, _)| execution);
@@ -416,21 +397,12 @@ impl Book {
     pub(super) fn executed(&mut self, execution: &Arc<Execution>, text: Digest) {
         let receipt = self.store.record_execution(Arc::clone(execution));
         self.receipts.push((Arc::clone(execution), receipt));
-        let record = self.records.entry(execution.step.clone()).or_default();
-        record.past.insert(0, (None, Arc::clone(execution)));
-        record.past.truncate(REMEMBERED);
-        record.blocked = None;
-        if execution.outcome != Outcome::Interrupted {
-            record.marked = None;
-        }
-        record.held = Some((Arc::clone(execution), text));
+        self.records.entry(execution.step.clone()).or_default().executed(execution, text);
     }
 
     /// A step was found to hold as of `execution`, for the text of digest `text`.
     pub(super) fn kept(&mut self, step: &StepId, execution: &Arc<Execution>, text: Digest) {
-        let record = self.records.entry(step.clone()).or_default();
-        record.blocked = None;
-        record.held = Some((Arc::clone(execution), text));
+        self.records.entry(step.clone()).or_default().kept(execution, text);
     }
 
     /// A step could not run.
@@ -444,13 +416,7 @@ impl Book {
             let step = &execution.step;
             match receipt.wait() {
                 Ok(id) => {
-                    let record = self.records.entry(step.clone()).or_default();
-                    let known = record.past.iter_mut().find(|(_, known)| Arc::ptr_eq(known, &execution));
-                    if let Some((known, _)) = known {
-                        *known = Some(id);
-                    }
-                    // An execution says by itself what held, until something else does.
-                    record.kept = None;
+                    self.records.entry(step.clone()).or_default().recorded(&execution, id);
                 }
                 // The step went away while it ran: there is nothing left to record it under.
                 Err(StoreError::Missing { .. }) => {}
@@ -476,13 +442,13 @@ impl Book {
                 record.kept.clone_from(hold);
             }
         }
-        self.store.set_holds(changed).wait().map_err(failure)
+        self.store.set_holds(changed).wait().map_err(|error| self.failure(error))
     }
 
     /// Marks steps by hand. The mark lasts until they are executed.
     pub(super) fn mark(&mut self, steps: &BTreeSet<StepId>) -> Result<(), Failure> {
         let list: Vec<StepId> = steps.iter().cloned().collect();
-        self.store.set_invalidated(&list, &Reason::Invalidated, now()).map_err(failure)?;
+        self.store.set_invalidated(&list, &Reason::Invalidated, now()).map_err(|error| self.failure(error))?;
         for step in steps {
             self.records.entry(step.clone()).or_default().marked = Some(Reason::Invalidated);
         }
@@ -524,17 +490,24 @@ fn told(problem: &Problem) -> FileProblem {
     }
 }
 
-/// Who made what is new: an agent, where every new text says so in its header, else a person.
-fn provenance(steps: &[Arc<StepFile>], same: impl Fn(&Arc<StepFile>) -> bool) -> Provenance {
-    let mut headers = steps.iter().filter(|file| !same(file)).map(|file| &file.header);
-    let by = |header: &crate::step::Header| Some((header.agent.clone()?, header.model.clone(), header.call.clone()));
-    let first = headers.next().and_then(by);
-    match first {
-        Some((agent, model, call)) if headers.all(|header| header.agent.as_ref() == Some(&agent)) => {
-            Provenance { model, call, ..Provenance::new(Author::Agent(agent), now()) }
-        }
-        _ => Provenance::new(Author::Person, now()),
+/// Where tests plant faults: a build for debugging dies at the point of a write that `REWEAVE_KILL_AT` counts to.
+fn planted() -> Faults {
+    #[cfg(all(unix, debug_assertions))]
+    if let Some(at) = std::env::var("REWEAVE_KILL_AT").ok().and_then(|at| at.parse().ok()) {
+        return Faults::kill_at(at);
     }
+    Faults::none()
+}
+
+/// What can't be read now is looked at whole when the store is opened next.
+fn suspect(store: &Store, error: &StoreError) {
+    if let StoreError::Damaged { .. } = error {
+        store.suspect();
+    }
+}
+
+fn deed_failure(error: DeedError) -> Failure {
+    Failure { hint: error.hint(), what: error.to_string() }
 }
 
 /// An error of the store as the workbench tells it.

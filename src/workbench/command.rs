@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::step::{FileChange, Name, PatchId, StepId, VersionNumber};
+use crate::store::query::Moment;
 
 /// Tells the answers of one request from another's; handed out by who asks, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -151,6 +152,29 @@ pub enum Command {
     Story {
         /// To which step; to the run when `None`.
         step: Option<StepId>,
+    },
+    /// Ask how the run stood at a moment, and what it would take to have it so again: answered by
+    /// [`super::Event::Past`].
+    Past {
+        /// When.
+        moment: Moment,
+    },
+    /// Take a step, or the whole run, back to how it stood at a moment: one change that can be undone.
+    RestoreTo {
+        /// Which step; the whole run when `None`.
+        step: Option<StepId>,
+        /// When.
+        moment: Moment,
+    },
+    /// Make the record smaller, as [`crate::store::Retention`] says; what is not given has its default. Refused while
+    /// steps run. Answered by [`super::Event::Freed`].
+    Gc {
+        /// How many executions of a step are kept whatever their age.
+        executions: Option<u32>,
+        /// For how many days all executions are kept.
+        days: Option<u32>,
+        /// Most bytes of saved values.
+        saved: Option<u64>,
     },
     /// Ask what an agent is shown for a step: answered by [`super::Event::Context`].
     Context {

@@ -14,7 +14,7 @@ use super::setup::Setup;
 use super::update::{Told, Update, status_of};
 use super::{
     Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
-    WatchView, hands,
+    WatchView, hands, past,
 };
 use crate::engine::{Action, EngineError, Goal, Planned, Report, Verified};
 use crate::run::{Change, Tree, WatchMode, Watcher};
@@ -252,7 +252,7 @@ impl Desk {
             }
             Command::Execution { step } => {
                 self.known([step.clone()])?;
-                let execution = self.book.held(&step).cloned();
+                let execution = self.book.held(&step);
                 self.send(client, Event::Execution { step, execution });
                 Ok(Some(Summary::default()))
             }
@@ -263,6 +263,22 @@ impl Desk {
             Command::Close => {
                 self.leave(client);
                 Ok(None)
+            }
+            Command::Gc { .. } if self.current.is_some() => Err(Failure {
+                what: "steps are running: what they are about to refer to could be cleared away".to_owned(),
+                hint: Some("wait until they are done, or `reweave stop`".to_owned()),
+            }),
+            about @ (Command::Story { .. }
+            | Command::VersionText { .. }
+            | Command::Past { .. }
+            | Command::RestoreTo { .. }
+            | Command::Gc { .. }) => {
+                // What is on the disk by now is part of the story.
+                self.look(None)?;
+                let (event, text) = past::answer(&mut self.book, about)?;
+                event.into_iter().for_each(|event| self.send(client, event));
+                self.look(None)?;
+                Ok(Some(Summary { text, ..Summary::default() }))
             }
             by_hand => {
                 let text = hands::perform(&mut self.book, by_hand)?;
@@ -400,7 +416,7 @@ impl Desk {
     }
 
     fn begin(&mut self, job: &Job) -> Result<(), Failure> {
-        self.book.look(None)?;
+        self.look(None)?;
         if let Some(nothing) = self.book.nothing() {
             return Err(nothing.clone());
         }
@@ -562,9 +578,8 @@ impl Desk {
         let recorded = self.book.settle();
         self.settle_marks();
         let steps = update.results(|step| {
-            let verdict = self.book.verdict(step);
-            let execution = self.book.held(step).cloned();
-            match verdict {
+            let execution = self.book.held(step);
+            match self.book.verdict(step) {
                 Some(verdict) => (verdict.status, verdict.reasons.clone(), execution),
                 None => (Status::Never, Vec::new(), execution),
             }
@@ -608,7 +623,7 @@ impl Desk {
             Action::Keep => PlanAction::Keep,
             Action::Blocked => PlanAction::Blocked,
         };
-        let last = self.book.held(&planned.step).map(|execution| execution.duration_us);
+        let last = self.book.held_in_short(&planned.step).map(|(_, duration)| duration);
         let estimate_us = if action == PlanAction::Run { last } else { Some(0) };
         // What runs whatever else happens is certain, also after a step of which nobody knows what it will make.
         let must = |reason: &Reason| matches!(reason, Reason::NeverRun | Reason::Invalidated | Reason::Retried);
@@ -637,7 +652,7 @@ impl Desk {
         let result = result.map_err(engine_failure).and_then(|verified| {
             if checked {
                 for step in &verified.roots {
-                    let (Some(held), Some(text)) = (self.book.held(step).cloned(), update.text_of(step)) else {
+                    let (Some(held), Some(text)) = (self.book.held(step), update.text_of(step)) else {
                         continue;
                     };
                     let mut marked = (*held).clone();

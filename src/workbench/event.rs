@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContextView, Inside, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use super::{ContextView, Inside, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
 use crate::engine::Verified;
 use crate::step::{Chunk, Execution, Patch, PatchId, Reason, Status, StepId, Variable, VersionNumber};
+use crate::store::Freed;
 
 /// Something that happened, or an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -105,6 +106,10 @@ pub enum Event {
         /// What.
         rows: Arc<Vec<StoryRow>>,
     },
+    /// How the run stood at a moment.
+    Past(Arc<PastView>),
+    /// What was cleared away.
+    Freed(Freed),
     /// What an agent is shown for a step.
     Context {
         /// Which.

@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::book::{Book, failure};
+use super::book::Book;
 use super::moment::now;
 use super::{Command, Event, Failure};
 use crate::run::{Encoding, StepFile};
 use crate::step::{Author, Digest, Provenance, StepId, VersionNumber};
-use crate::store::{Change, DeedError, DeedKind, Plan};
+use crate::store::{Change, DeedKind, Plan};
 
 /// Does what a person asked to be done with a step's file, and says what was done.
 ///
@@ -61,11 +61,11 @@ pub(super) fn perform(book: &mut Book, command: Command) -> Result<String, Failu
             Ok(format!("{step} was removed; `reweave undo` brings it back"))
         }
         Command::Undo => {
-            let done = book.store().undo(&book.dir().files(), now()).map_err(deed_failure)?;
+            let done = book.undo()?;
             Ok(format!("undone: {}", done.deed.title))
         }
         Command::Redo => {
-            let done = book.store().redo(&book.dir().files(), now()).map_err(deed_failure)?;
+            let done = book.redo()?;
             Ok(format!("done again: {}", done.deed.title))
         }
         other => Err(Failure { what: format!("this can't be asked here: {other:?}"), hint: None }),
@@ -75,17 +75,22 @@ pub(super) fn perform(book: &mut Book, command: Command) -> Result<String, Failu
 fn restore(book: &Book, step: &StepId, version: VersionNumber) -> Result<String, Failure> {
     let text = book.store().version_text(step, version).map_err(|error| {
         let hint = Some(format!("`reweave log DIR {step}` lists the versions"));
-        Failure { hint, ..failure(error) }
+        Failure { hint, ..book.failure(error) }
     })?;
     let title = format!("restore {step} as in {version}");
     let change = match present(book, step) {
         Ok((file, _)) if file.digest == Digest::of(&text) => return Ok(format!("{step} is as in {version} already")),
         Ok((file, old)) => change(shown(&file.path), step, Some(old), Some(text)),
-        // Of a removed step only its texts are known: one that starts a shell was a shell's.
-        Err(_) => change(path_of(step, if is_shell(&text) { "sh" } else { "py" }), step, None, Some(text)),
+        Err(_) => change(path_for(step, &text), step, None, Some(text)),
     };
     carry_out(book, DeedKind::Restore, title, vec![change])?;
     Ok(format!("{step} is as in {version} again"))
+}
+
+/// Where a step that is not there goes. Of a removed one only its texts are known: one that starts a shell was a
+/// shell's.
+pub(super) fn path_for(step: &StepId, text: &[u8]) -> String {
+    path_of(step, if is_shell(text) { "sh" } else { "py" })
 }
 
 fn is_shell(text: &[u8]) -> bool {
@@ -93,10 +98,10 @@ fn is_shell(text: &[u8]) -> bool {
     first.starts_with(b"#!") && first.ends_with(b"sh")
 }
 
-fn carry_out(book: &Book, kind: DeedKind, title: String, changes: Vec<Change>) -> Result<(), Failure> {
+pub(super) fn carry_out(book: &Book, kind: DeedKind, title: String, changes: Vec<Change>) -> Result<(), Failure> {
     let provenance = Provenance { reason: Some(title.clone()), ..Provenance::new(Author::Person, now()) };
     let plan = Plan { kind, title, provenance, decision: None, changes };
-    book.store().carry_out(&book.dir().files(), &plan).map(drop).map_err(deed_failure)
+    book.carry_out(&plan).map(drop)
 }
 
 fn change(path: String, step: &StepId, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Change {
@@ -113,9 +118,9 @@ fn present(book: &Book, step: &StepId) -> Result<(Arc<StepFile>, Vec<u8>), Failu
 /// The text of a step, with the text of its last execution where that is another.
 pub(super) fn source(book: &Book, step: &StepId) -> Result<Event, Failure> {
     let entry = book.step(step).ok_or_else(|| no_such_step(step))?;
-    let executed = match book.held(step) {
-        Some(execution) if execution.version != entry.version => {
-            let text = book.store().version_text(step, execution.version).ok();
+    let executed = match book.held_in_short(step) {
+        Some((version, _)) if version != entry.version => {
+            let text = book.store().version_text(step, version).ok();
             text.map(|bytes| Arc::from(String::from_utf8_lossy(&bytes)))
         }
         _ => None,
@@ -137,10 +142,6 @@ fn path_of(step: &StepId, ending: &str) -> String {
 }
 
 /// A step's path is UTF-8, since its id is.
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-fn deed_failure(error: DeedError) -> Failure {
-    Failure { hint: error.hint(), what: error.to_string() }
 }

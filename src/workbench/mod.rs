@@ -21,6 +21,8 @@ mod job;
 mod marks;
 mod moment;
 mod open;
+mod past;
+mod record;
 #[cfg(unix)]
 mod remote;
 mod rows;
@@ -30,8 +32,8 @@ mod update;
 mod vault;
 
 pub use answer::{
-    Column, ContextPart, ContextView, Fault, Happening, Inside, Part, StoryRow, Table, TrialStep, TrialView,
-    ValueChange, Weight,
+    Column, ContextPart, ContextView, Fault, Happening, Inside, Part, PastStep, PastView, StoryRow, Table, TrialStep,
+    TrialView, ValueChange, Weight,
 };
 pub use command::{Command, Request, Ticket};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::book::{Entry, Record};
+use super::book::Entry;
 use super::marks::Verdict;
+use super::record::Record;
 use super::{Edge, EdgeKind, StepRow};
 use crate::graph;
 use crate::step::{Execution, Name, Outcome, StepError};

@@ -83,7 +83,7 @@ impl Update {
     /// Every step as the update left it; `standing` says how a step that it did not come to stands.
     pub(super) fn results(
         &self,
-        standing: impl Fn(&StepId) -> (Status, Vec<Reason>, Option<Arc<Execution>>),
+        mut standing: impl FnMut(&StepId) -> (Status, Vec<Reason>, Option<Arc<Execution>>),
     ) -> Vec<StepResult> {
         let result = |((id, _), told): (&(StepId, Digest), &Option<Told>)| {
             let mut result = StepResult {

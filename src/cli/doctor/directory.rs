@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Fact, Standing};
 use crate::run::{Config, Gravity, RunDir, STORE_DIR, Severity, bytes_text};
+use crate::store::{Reader, StoreError};
 
 /// How many problems are listed before they are only counted.
 const LISTED: usize = 5;
@@ -38,13 +39,57 @@ pub(super) fn facts(run: &RunDir, config: &Config) -> Vec<Fact> {
         let says = format!("the run's own file asks for what it does not get alone: {}", asks.join("; "));
         facts.push(Fact::new("settings", Standing::NotUsed, says).remedy("read it, then: reweave config --approve"));
     }
-    let store = run.path().join(STORE_DIR);
-    facts.push(if store.is_dir() {
-        Fact::ok("store", format!("{} in {STORE_DIR}", bytes_text(size_of(&store, 0))))
-    } else {
-        Fact::ok("store", "none yet")
-    });
+    facts.extend(store(run));
     facts
+}
+
+/// The record: how large it is, and whether it is whole.
+fn store(run: &RunDir) -> Vec<Fact> {
+    let home = run.path().join(STORE_DIR);
+    if !home.is_dir() {
+        return vec![Fact::ok("store", "none yet")];
+    }
+    let size = bytes_text(size_of(&home, 0));
+    let read = || {
+        let reader = Reader::open(run.path())?;
+        Ok::<_, StoreError>((reader.sizes_in(run.path())?, reader.check()?))
+    };
+    let told = |error: StoreError, standing| {
+        let fact = Fact::new("store", standing, format!("{size} in {STORE_DIR}: {error}"));
+        match error.hint() {
+            Some(hint) => fact.remedy(hint),
+            None => fact,
+        }
+    };
+    match read() {
+        Err(StoreError::Missing { .. }) => vec![Fact::ok("store", format!("{size} in {STORE_DIR}, nothing recorded"))],
+        Err(error @ StoreError::Newer { .. }) => vec![told(error, Standing::Missing)],
+        Err(error) => vec![told(error, Standing::Wrong)],
+        Ok((sizes, wrong)) => {
+            let says = format!(
+                "{size} in {STORE_DIR}: {} versions, {} executions, {} patches, {} of saved values",
+                sizes.versions,
+                sizes.executions,
+                sizes.patches,
+                bytes_text(sizes.saved.1)
+            );
+            let mut facts = vec![Fact::ok("store", says)];
+            if wrong.is_empty() {
+                facts.push(Fact::ok("record", "every page and content is as it was written"));
+            }
+            facts.extend(wrong.iter().take(LISTED).map(|what| {
+                Fact::new("record", Standing::Wrong, what.clone())
+                    .remedy("open the run: what can't be read is set aside and a new store begun")
+            }));
+            if !sizes.aside.is_empty() {
+                let bytes = sizes.aside.iter().map(|(_, bytes)| bytes).sum();
+                let says = format!("{} that could not be used, {} in all", sizes.aside.len(), bytes_text(bytes));
+                let remedy = format!("remove {STORE_DIR}/store.db.* once nothing in them is missed");
+                facts.push(Fact::new("set aside", Standing::NotUsed, says).remedy(remedy));
+            }
+            facts
+        }
+    }
 }
 
 /// The bytes of all files below a directory, links not followed.

@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::step::{ExecutionId, Millis, StepId, VersionNumber};
+use crate::store::event::kind;
 use crate::store::version::line;
 use crate::store::{Reader, StoreError};
 
@@ -80,6 +82,18 @@ impl FromStr for Moment {
     }
 }
 
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 fn jiff_time(text: &str) -> Option<Millis> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(time.as_millisecond());
@@ -94,7 +108,14 @@ impl Reader {
         let sql = self.sql_now();
         match moment {
             Moment::Now => Ok(None),
-            Moment::Event(seq) => Ok(Some(*seq)),
+            Moment::Event(seq) => {
+                let newest: Option<i64> =
+                    sql.prepare_cached("SELECT MAX(seq) FROM event")?.query_row([], |row| row.get(0))?;
+                match *seq {
+                    seq if seq < 0 || seq > newest.unwrap_or(0) => Err(StoreError::missing(format!("event @{seq}"))),
+                    seq => Ok(Some(seq)),
+                }
+            }
             Moment::Time(at) => {
                 let seq: Option<i64> = sql
                     .prepare_cached("SELECT MAX(seq) FROM event WHERE at <= ?")?
@@ -118,6 +139,36 @@ impl Reader {
                 seq.map(Some).ok_or_else(missing)
             }
         }
+    }
+
+    /// The moment at which also that had happened which happened together with this one: of texts that were seen in
+    /// one look at the run, or written by one deed, each is an event, but the run never stood between two of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is no such moment.
+    pub fn whole(&self, moment: &Moment) -> Result<Moment, StoreError> {
+        if !matches!(moment, Moment::Event(_) | Moment::Version(..)) {
+            return Ok(moment.clone());
+        }
+        let _now = self.snapshot()?;
+        let Some(seq) = self.seq_of(moment)? else { return Ok(Moment::Now) };
+        let sql = self.sql_now();
+        let event: Option<(i64, String)> = sql
+            .prepare_cached("SELECT at, kind FROM event WHERE seq = ?")?
+            .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let together = |kind: &str| kind == kind::VERSION || kind == kind::RENAMED;
+        let Some((at, _)) = event.filter(|(_, kind)| together(kind)) else { return Ok(Moment::Event(seq)) };
+        let mut last = seq;
+        let mut query = sql.prepare_cached("SELECT seq, at, kind FROM event WHERE seq > ? ORDER BY seq")?;
+        let mut rows = query.query([seq])?;
+        while let Some(row) = rows.next()? {
+            if row.get::<_, i64>(1)? != at || !together(&row.get::<_, String>(2)?) {
+                break;
+            }
+            last = row.get(0)?;
+        }
+        Ok(Moment::Event(last))
     }
 
     /// The last event that a moment is not before: its `seq`.

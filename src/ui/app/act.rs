@@ -11,7 +11,7 @@ use super::screen::Class;
 use super::steps::Row;
 use super::{events, panes, reviewing, state, typing};
 use crate::step::{Status, StepId};
-use crate::workbench::{Command, Level};
+use crate::workbench::{Command, Level, PastStep};
 
 /// Does an action, or says why it can't be done now.
 pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
@@ -80,15 +80,14 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::ShowContext => model.show(Pane::Context),
         Action::OpenVersion | Action::OpenPart => open(model, effects),
         Action::WholeStory => model.history.whole = !model.history.whole,
-        Action::Restore => {
-            if let Some((step, version, _)) = model.history.version() {
-                model.overlays.push(Overlay::Confirm(Question {
-                    text: format!("Write {version} of {step} back?"),
-                    details: vec!["The text that is there now stays in its history; undo brings it back.".to_owned()],
-                    then: Then::Ask(Box::new(Command::Restore { step, version })),
-                }));
+        Action::AsItWas => {
+            if !model.history.leave_past()
+                && let Some(moment) = model.history.moment()
+            {
+                effects.push(Effect::Ask(Command::Past { moment }));
             }
         }
+        Action::Restore | Action::RestoreRun => restore(model, action),
         Action::NextHunk if model.search.as_ref().is_some_and(|search| search.pane == Pane::Patch) => {
             next_match(model, true);
         }
@@ -635,13 +634,39 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Asks before a step, or the whole run, is taken back.
+fn restore(model: &mut Model, action: Action) {
+    let history = &model.history;
+    let (text, command) = match (action, history.then(), history.version(), history.moment()) {
+        (Action::RestoreRun, _, _, Some(moment)) => {
+            (format!("Take the whole run back to {moment}?"), Command::RestoreTo { step: None, moment })
+        }
+        (Action::Restore, Some(then), _, Some(moment)) => {
+            let text = format!("Take {} back to {moment}?", then.now);
+            (text, Command::RestoreTo { step: Some(then.now.clone()), moment })
+        }
+        (Action::Restore, None, Some((step, version, _)), _) => {
+            (format!("Write {version} of {step} back?"), Command::Restore { step, version })
+        }
+        _ => return,
+    };
+    let mut details = vec!["What is there now stays in the history; undo brings it back.".to_owned()];
+    if let (Command::RestoreTo { step: None, .. }, Some(past)) = (&command, &history.past) {
+        let count = |wanted: &dyn Fn(&&PastStep) -> bool| past.steps.iter().filter(wanted).count();
+        let texts = count(&|step| step.changed && step.present.is_some());
+        let (back, gone) = (count(&|step| step.present.is_none()), past.later.len());
+        details.insert(0, format!("Other texts: {texts}. Come back: {back}. Go: {gone}."));
+    }
+    model.overlays.push(Overlay::Confirm(Question { text, details, then: Then::Ask(Box::new(command)) }));
+}
+
 /// Escape: leaves the last thing that was entered.
 fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     model.notices.dismiss(model.now);
     if model.search.take().is_some() || model.patches.anchor.take().is_some() || model.source.link.take().is_some() {
     } else if model.steps.filter.take().is_some() {
         panes::relist(model, effects);
-    } else if model.playhead.take().is_some() {
+    } else if model.playhead.take().is_some() || (model.focus == Pane::History && model.history.leave_past()) {
     } else if model.zoom {
         model.zoom = false;
     } else if model.focus != Pane::Steps {

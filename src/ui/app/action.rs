@@ -92,7 +92,9 @@ pub enum Action {
     ShowContext,
     OpenVersion,
     WholeStory,
+    AsItWas,
     Restore,
+    RestoreRun,
     OpenPart,
     Search,
     NextMatch,
@@ -251,6 +253,10 @@ pub static TABLE: &[Entry] = &[
         .only(Pane::History)
         .hint("restore", 2)
         .asked(),
+    row(Action::RestoreRun, "restore-run", Group::Steps, &["R"], "Take the whole run back to this moment")
+        .only(Pane::History)
+        .hint("restore run", 4)
+        .asked(),
     row(Action::Undo, "undo", Group::Steps, &["u"], "Take back the last thing done to a step's file").hint("undo", 10),
     row(Action::Redo, "redo", Group::Steps, &["ctrl-r"], "Do again what was taken back"),
     row(Action::Rescan, "rescan", Group::Steps, &["f5"], "Look at the directory again"),
@@ -342,6 +348,15 @@ pub static TABLE: &[Entry] = &[
     row(Action::WholeStory, "whole-story", Group::Screen, &["a"], "Tell the story of the run, or of the step")
         .only(Pane::History)
         .hint("run or step", 1),
+    row(
+        Action::AsItWas,
+        "as-it-was",
+        Group::Screen,
+        &["t"],
+        "Show the run as it was right after this, or the story again",
+    )
+    .only(Pane::History)
+    .hint("as it was", 3),
     row(Action::OpenPart, "open-part", Group::Screen, &["space"], "Show the text of a part").only(Pane::Context),
     row(Action::Zoom, "zoom", Group::Screen, &["z"], "Give this panel the whole screen, or take it back")
         .hint("zoom", 11),
@@ -418,7 +433,11 @@ impl Action {
             | Self::AcceptAndReplay
             | Self::Reject
             | Self::Revert => need(model.patches.review.is_some(), "no patch is shown; 5 shows the patches"),
-            Self::Restore => need(model.history.version().is_some(), "there is no version under the cursor"),
+            Self::Restore => need(
+                model.history.version().is_some() || model.history.then().is_some(),
+                "there is no version under the cursor",
+            ),
+            Self::RestoreRun | Self::AsItWas => need(model.history.moment().is_some(), "nothing is under the cursor"),
             Self::Pause => need(model.busy(), "nothing runs"),
             Self::Stop => need(model.busy(), "nothing runs; q quits"),
             Self::Answer => need(model.input_wanted.is_some(), "no step waits for input"),

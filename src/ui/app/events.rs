@@ -94,6 +94,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Tried { patch, trial } => model.patches.take_trial(patch, trial),
         Event::Story { step, rows } => model.history.take(step, rows),
         Event::VersionText { step, version, text } => model.history.take_text(step, version, text),
+        Event::Past(past) => model.history.take_past(past),
+        Event::Freed(_) => {}
         Event::Context { step, context } => {
             if model.chosen() == Some(&step) {
                 model.context.take(step, context);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::review::{File, Line, Tag};
 use super::window::Window;
 use crate::step::{FileChange, StepId, VersionNumber};
-use crate::workbench::{Happening, StoryRow};
+use crate::store::query::Moment;
+use crate::workbench::{Happening, PastStep, PastView, StoryRow};
 
 /// A row of the panel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,14 @@ pub enum Row {
     Diff(Line),
     /// The texts of a version are being asked for.
     Asking,
+    /// Which moment is looked at.
+    Moment,
+    /// A step as it was then, by its place.
+    Then(usize),
+    /// Steps that were not there yet.
+    Later,
+    /// Variables that held something else.
+    Values,
 }
 
 /// Lines around a change that are shown.
@@ -31,12 +40,16 @@ pub struct History {
     pub of: Option<Option<StepId>>,
     /// The story.
     pub story: Option<Arc<Vec<StoryRow>>>,
+    /// The run as it was at a moment, while that is looked at in the story's place.
+    pub past: Option<Arc<PastView>>,
     /// The rows.
     pub rows: Vec<Row>,
     /// What is seen.
     pub window: Window,
     /// Versions that are opened.
     open: BTreeSet<(StepId, VersionNumber)>,
+    /// Those of the story, while a moment is looked at.
+    open_before: BTreeSet<(StepId, VersionNumber)>,
     texts: HashMap<(StepId, VersionNumber), Arc<str>>,
 }
 
@@ -46,10 +59,58 @@ impl History {
         if self.of.as_ref() != Some(&of) {
             self.window = Window::default();
             self.open.clear();
+            self.past = None;
         }
         self.of = Some(of);
         self.story = Some(story);
         self.rebuild();
+    }
+
+    /// Takes the run as it was at a moment, to be looked at.
+    pub fn take_past(&mut self, past: Arc<PastView>) {
+        if self.past.replace(past).is_none() {
+            self.open_before = std::mem::take(&mut self.open);
+        }
+        self.window = Window::default();
+        self.rebuild();
+    }
+
+    /// Goes back from a moment to the story. Says whether a moment was looked at.
+    pub fn leave_past(&mut self) -> bool {
+        let Some(past) = self.past.take() else { return false };
+        self.open = std::mem::take(&mut self.open_before);
+        self.rebuild();
+        if let Moment::Event(seq) = past.moment {
+            let story = self.story.iter().flat_map(|story| story.iter());
+            let at = story.enumerate().find(|(_, entry)| entry.seq == seq).map(|(at, _)| Row::Entry(at));
+            self.window.cursor = at.and_then(|at| self.rows.iter().position(|row| *row == at)).unwrap_or_default();
+        }
+        true
+    }
+
+    /// The moment right after what the cursor is on, or the one that is looked at.
+    pub fn moment(&self) -> Option<Moment> {
+        match &self.past {
+            Some(past) => Some(past.moment.clone()),
+            None => Some(Moment::Event(self.at_cursor()?.seq)),
+        }
+    }
+
+    /// The step under the cursor as it was at the moment that is looked at.
+    pub fn then(&self) -> Option<&PastStep> {
+        let at = self.rows.get(..=self.window.cursor)?.iter().rev().find_map(|row| match row {
+            Row::Then(at) => Some(*at),
+            _ => None,
+        })?;
+        self.past.as_ref()?.steps.get(at)
+    }
+
+    fn at_cursor(&self) -> Option<&StoryRow> {
+        let at = self.rows.get(..=self.window.cursor)?.iter().rev().find_map(|row| match row {
+            Row::Entry(at) => Some(*at),
+            _ => None,
+        })?;
+        self.entry(at)
     }
 
     /// Takes the text of a version.
@@ -65,11 +126,7 @@ impl History {
 
     /// The version under the cursor, with the one that it replaced.
     pub fn version(&self) -> Option<(StepId, VersionNumber, Option<VersionNumber>)> {
-        let at = self.rows.get(..=self.window.cursor)?.iter().rev().find_map(|row| match row {
-            Row::Entry(at) => Some(*at),
-            _ => None,
-        })?;
-        let entry = self.entry(at)?;
+        let entry = self.at_cursor()?;
         match &entry.what {
             Happening::Version { number, replaced, .. } => Some((entry.step.clone()?, *number, *replaced)),
             _ => None,
@@ -78,17 +135,21 @@ impl History {
 
     /// Opens or closes the version under the cursor. Gives the versions whose texts must be asked for.
     pub fn toggle(&mut self) -> Vec<(StepId, VersionNumber)> {
-        let Some((step, number, replaced)) = self.version() else { return Vec::new() };
+        let chosen = match self.then() {
+            Some(then) => Some((then.now.clone(), then.version, then.present.filter(|_| then.changed))),
+            None => self.version(),
+        };
+        let Some((step, number, other)) = chosen else { return Vec::new() };
         let key = (step.clone(), number);
         let mut wanted = Vec::new();
         if !self.open.remove(&key) {
             self.open.insert(key);
-            wanted.extend([Some(number), replaced].into_iter().flatten().map(|number| (step.clone(), number)));
+            wanted.extend([Some(number), other].into_iter().flatten().map(|number| (step.clone(), number)));
             wanted.retain(|key| !self.texts.contains_key(key));
         } else if let Some(row) = self
             .rows
             .get(..=self.window.cursor)
-            .and_then(|rows| rows.iter().rposition(|row| matches!(row, Row::Entry(_))))
+            .and_then(|rows| rows.iter().rposition(|row| matches!(row, Row::Entry(_) | Row::Then(_))))
         {
             self.window.cursor = row;
         }
@@ -97,26 +158,63 @@ impl History {
     }
 
     fn rebuild(&mut self) {
+        self.rows = match &self.past {
+            Some(past) => self.past_rows(past),
+            None => self.story_rows(),
+        };
+        self.window.cursor = self.window.cursor.min(self.rows.len().saturating_sub(1));
+    }
+
+    fn story_rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (at, entry) in self.story.iter().flat_map(|story| story.iter()).enumerate() {
             rows.push(Row::Entry(at));
             let Happening::Version { number, replaced, deleted, .. } = &entry.what else { continue };
-            let Some(step) = entry.step.clone().filter(|step| self.open.contains(&(step.clone(), *number))) else {
-                continue;
-            };
-            let text = |number: VersionNumber| self.texts.get(&(step.clone(), number));
-            let before = replaced.map(text);
-            match (before, text(*number)) {
-                (Some(None), _) | (_, None) => rows.push(Row::Asking),
-                (before, Some(after)) => {
-                    let base = before.flatten().map(|text| text.to_string());
-                    let result = (!deleted).then(|| after.to_string());
-                    let file = File::of(&FileChange { path: String::new(), base, result });
-                    rows.extend(changes(file).into_iter().map(Row::Diff));
-                }
+            if let Some(step) = &entry.step {
+                rows.extend(self.opened(step, *number, *replaced, Some(*number).filter(|_| !deleted)));
             }
         }
-        self.rows = rows;
+        rows
+    }
+
+    /// Each step as it was, opened into what is different now, or into its text where nothing is.
+    fn past_rows(&self, past: &PastView) -> Vec<Row> {
+        let mut rows = vec![Row::Moment];
+        for (at, step) in past.steps.iter().enumerate() {
+            rows.push(Row::Then(at));
+            let now = match step.present {
+                Some(now) if step.changed => Some(now),
+                Some(_) => Some(step.version),
+                None => None,
+            };
+            rows.extend(self.opened(&step.now, step.version, Some(step.version), now));
+        }
+        rows.extend((!past.later.is_empty()).then_some(Row::Later));
+        rows.extend((!past.values.is_empty()).then_some(Row::Values));
+        rows
+    }
+
+    /// What is below a version that is opened: how `after` differs from `before`, `None` being nothing.
+    fn opened(
+        &self,
+        step: &StepId,
+        version: VersionNumber,
+        before: Option<VersionNumber>,
+        after: Option<VersionNumber>,
+    ) -> Vec<Row> {
+        if !self.open.contains(&(step.clone(), version)) {
+            return Vec::new();
+        }
+        let text = |number: Option<VersionNumber>| match number {
+            None => Some(None),
+            Some(number) => self.texts.get(&(step.clone(), number)).map(|text| Some(text.to_string())),
+        };
+        let (Some(base), Some(result)) = (text(before), text(after)) else { return vec![Row::Asking] };
+        if base == result {
+            let file = File::of(&FileChange { path: String::new(), base: None, result });
+            return file.lines.into_iter().map(|line| Row::Diff(Line { tag: Tag::Same, ..line })).collect();
+        }
+        changes(File::of(&FileChange { path: String::new(), base, result })).into_iter().map(Row::Diff).collect()
     }
 }
 
@@ -141,6 +239,7 @@ mod tests {
 
     fn version(number: u32, replaced: Option<u32>) -> StoryRow {
         StoryRow {
+            seq: i64::from(number),
             at: i64::from(number),
             step: Some("a".parse().unwrap()),
             what: Happening::Version {
@@ -177,5 +276,46 @@ mod tests {
         history.window.cursor = 2;
         assert_eq!(history.toggle(), []);
         assert_eq!((history.rows.len(), history.window.cursor), (2, 0));
+    }
+
+    #[test]
+    fn a_moment_is_looked_at_in_the_storys_place() {
+        let mut history = History::default();
+        let (a, b): (StepId, StepId) = ("a".parse().unwrap(), "b".parse().unwrap());
+        history.take(None, vec![version(2, Some(1)), version(1, None)].into());
+        history.window.cursor = 1;
+        assert_eq!(history.moment(), Some(Moment::Event(1)));
+        let step = |id: &StepId, present: Option<u32>, changed| PastStep {
+            id: id.clone(),
+            now: id.clone(),
+            version: VersionNumber(1),
+            execution: None,
+            present: present.map(VersionNumber),
+            changed,
+            output: false,
+        };
+        history.take_past(Arc::new(PastView {
+            moment: Moment::Event(1),
+            steps: vec![step(&a, Some(2), true), step(&b, None, true)],
+            later: vec!["c".parse().unwrap()],
+            values: Vec::new(),
+        }));
+        assert_eq!(history.rows, [Row::Moment, Row::Then(0), Row::Then(1), Row::Later]);
+        history.window.cursor = 1;
+        assert_eq!(history.toggle(), [(a.clone(), VersionNumber(1)), (a.clone(), VersionNumber(2))]);
+        history.take_text(a.clone(), VersionNumber(1), "x = 1\n".into());
+        history.take_text(a, VersionNumber(2), "x = 2\n".into());
+        let tags: Vec<Tag> = history
+            .rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Diff(line) => Some(line.tag),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(tags, [Tag::Removed, Tag::Added], "what is different now");
+        assert!(history.leave_past());
+        assert_eq!((history.rows.len(), history.window.cursor), (2, 1), "where it was left");
+        assert!(!history.leave_past());
     }
 }

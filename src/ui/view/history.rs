@@ -10,12 +10,12 @@ use crate::ui::app::review::Tag;
 use crate::ui::app::run::duration;
 use crate::ui::app::{Area, Model, Pane, Target};
 use crate::ui::theme::Role;
-use crate::workbench::{Happening, StoryRow};
+use crate::workbench::{Happening, PastView, StoryRow};
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
     let history = &model.history;
-    if history.story.is_none() {
+    if history.story.is_none() && history.past.is_none() {
         return panel::empty(pen, inside, if model.chosen().is_some() { &["asking…"] } else { &[] });
     }
     if history.rows.is_empty() {
@@ -33,6 +33,9 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         }
         let line = match row {
             Row::Entry(at) => history.entry(*at).map(|entry| self::entry(pen, model, entry, usize::from(area.width))),
+            Row::Moment | Row::Then(_) | Row::Later | Row::Values => {
+                history.past.as_ref().and_then(|past| then(pen, past, row, usize::from(area.width)))
+            }
             Row::Asking => Some(Line::from(pen.span("             asking…", Role::Dim))),
             Row::Diff(line) => {
                 let (sign, role) = match line.tag {
@@ -100,6 +103,63 @@ fn entry(pen: &Pen<'_>, model: &Model, entry: &StoryRow, width: usize) -> Line<'
         pen.cut(&step, width / 3, Role::Strong),
         pen.cut(&text, width.saturating_sub(11 + text::width(&step).min(width / 3)), Role::Text),
     ])
+}
+
+/// A row of the run as it was at a moment.
+fn then(pen: &Pen<'_>, past: &PastView, row: &Row, width: usize) -> Option<Line<'static>> {
+    let glyphs = pen.glyphs();
+    let (sign, role, name, text) = match row {
+        Row::Moment => {
+            let steps = past.steps.len();
+            (" ", Role::Dim, String::new(), format!("the run as it was right after {}: {steps} steps", past.moment))
+        }
+        Row::Then(at) => {
+            let step = past.steps.get(*at)?;
+            let ran = match &step.execution {
+                None => "never run".to_owned(),
+                Some((version, outcome)) => {
+                    let word = match outcome {
+                        Outcome::Done => "ran",
+                        Outcome::Failed => "failed",
+                        Outcome::Interrupted => "was stopped",
+                        Outcome::Recorded => "recorded",
+                    };
+                    format!("{version} {word}")
+                }
+            };
+            let mut text = format!("{}  {ran}", step.version);
+            let renamed = (step.now != step.id).then(|| format!("{} now", step.now));
+            let now = match step.present {
+                None => Some("gone now".to_owned()),
+                Some(now) if step.changed => Some(format!("{now} now")),
+                Some(_) => None,
+            };
+            let output = step.output.then(|| "another output now".to_owned());
+            for word in renamed.into_iter().chain(now).chain(output) {
+                text.push_str(", ");
+                text.push_str(&word);
+            }
+            let (sign, role) = if step.present.is_none() {
+                (glyphs.blocked, Role::Warning)
+            } else if step.changed {
+                (glyphs.changed, Role::Changed)
+            } else {
+                (glyphs.fresh, Role::Fresh)
+            };
+            (sign, role, format!("{}  ", step.id), text)
+        }
+        Row::Later => {
+            let names: Vec<String> = past.later.iter().map(ToString::to_string).collect();
+            (" ", Role::Dim, String::new(), format!("not there yet: {}", names.join(", ")))
+        }
+        Row::Values => (" ", Role::Dim, String::new(), format!("held something else: {}", past.values.join(", "))),
+        Row::Entry(_) | Row::Diff(_) | Row::Asking => return None,
+    };
+    Some(Line::from(vec![
+        pen.span(format!("{sign} "), role),
+        pen.cut(&name, width / 2, Role::Strong),
+        pen.cut(&text, width.saturating_sub(2 + text::width(&name).min(width / 2)), Role::Text),
+    ]))
 }
 
 /// How long ago, in a word.
