@@ -212,8 +212,7 @@ impl Engine {
                 wanted.apply(&expected.observation);
                 continue;
             }
-            let before = keys.get(..index).unwrap_or_default();
-            match self.catch_up(node, &wanted, before)? {
+            match self.catch_up(node, &wanted, keys.get(..index).unwrap_or_default())? {
                 Some(there) => node = there,
                 None => return Ok(Rebuilt::Failed),
             }
@@ -223,8 +222,9 @@ impl Engine {
             if self.spent_us > CHECKPOINT_PAYS * self.fork_us {
                 self.checkpoint(&mut node)?;
             }
+            let before = node.state.clone();
             let done = self.execute_in(&mut node, task, why, walk.goal.on_error, report)?;
-            let same = done.keep && same_result(&expected, &done.execution);
+            let same = done.keep && difference(&before, &expected, &done.execution).is_none();
             report(Report::Executed { execution: Arc::clone(&done.execution), rebuilt: same });
             if same {
                 node.line.push(Key::of(&expected));
@@ -233,7 +233,7 @@ impl Engine {
                 continue;
             }
             tracing::debug!(
-                step = %task.id, difference = ?difference(&expected, &done.execution), "an execution made again is another"
+                step = %task.id, difference = ?difference(&before, &expected, &done.execution), "an execution made again is another"
             );
             // It answers differently with the same inputs: from here on the line is another.
             walk.line.truncate(index);
@@ -303,10 +303,14 @@ impl Engine {
         let rebuilt = engine.rebuild(&mut again, length, &mut |_| {})?;
         match (rebuilt, engine.live.take()) {
             (None, Some(node)) => Ok(Side { node, _aside: Some(aside) }),
-            _ => Err(EngineError {
-                what: "a step before it answers differently each time, so that this state can't be had again".into(),
-                hint: Some("bring the run up to date with: reweave run".into()),
+            (Some(place), _) if let Some(task) = walk.tasks.get(place) => Err(EngineError {
+                what: format!(
+                    "{} answers differently each time, so that the state after it can't be had again",
+                    task.id
+                ),
+                hint: Some("see in what with: reweave replay --check 2".into()),
             }),
+            _ => Err(EngineError { what: "no process could be brought to this state".into(), hint: None }),
         }
     }
 
@@ -350,25 +354,24 @@ fn leads_to(tasks: &[Task], node: &Node) -> bool {
     })
 }
 
-/// Whether an execution made again did what it did before.
-pub(super) fn same_result(expected: &Execution, again: &Execution) -> bool {
-    difference(expected, again).is_none()
-}
-
-/// The first thing in which an execution made again is another, in words.
-pub(super) fn difference(expected: &Execution, again: &Execution) -> Option<String> {
+/// The first thing in which an execution made again, in the state `before`, is another, in words.
+fn difference(before: &State, expected: &Execution, again: &Execution) -> Option<String> {
     if expected.outcome != again.outcome {
         return Some(format!("it ended {:?} and now {:?}", expected.outcome, again.outcome));
     }
     let (then, now) = (&expected.observation, &again.observation);
-    let direct = |seen: &Observation| -> BTreeMap<Name, Option<Digest>> {
-        let own = seen.writes.iter().filter(|(name, _)| !seen.incidental.contains_key(*name));
-        own.map(|(name, written)| (Arc::clone(name), written.as_ref().map(|w| w.digest))).collect()
+    // What was bound to the very value that stood there is no write.
+    let made = |seen: &Observation, name: &Name| match seen.writes.get(name) {
+        Some(written) => written.as_ref().map(|written| written.digest),
+        None => match before.names.get(name) {
+            Some(Slot::Known(written)) => Some(written.digest),
+            _ => None,
+        },
     };
-    let (direct_then, direct_now) = (direct(then), direct(now));
-    if let Some(name) = direct_then.keys().chain(direct_now.keys()).find(|n| direct_then.get(*n) != direct_now.get(*n))
-    {
-        return Some(format!("{name}: {:?} and now {:?}", direct_then.get(name), direct_now.get(name)));
+    let own = |name: &&Name| !then.incidental.contains_key(*name) && !now.incidental.contains_key(*name);
+    let mut names = then.writes.keys().chain(now.writes.keys()).filter(own);
+    if let Some(name) = names.find(|name| made(then, name) != made(now, name)) {
+        return Some(format!("{name}: {:?} and now {:?}", made(then, name), made(now, name)));
     }
     then.files_written.iter().find_map(|(path, write)| {
         let other = now.files_written.get(path)?;

@@ -64,7 +64,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::aside`].
     pub fn verification(&mut self, tasks: &[Task], goal: &Goal, again: bool) -> Result<Verification, EngineError> {
-        let standing = self.standing(tasks, goal);
+        let standing = self.standing(tasks, goal)?;
         let bare = |task: &Task| {
             // What is nondeterministic keeps what was recorded: the rest is compared on that ground.
             let recorded = standing.get(&task.id).filter(|held| !again && is_marked(held));
@@ -81,18 +81,15 @@ impl Engine {
         })
     }
 
-    /// The executions that hold for the present sources, by records alone.
-    fn standing(&mut self, tasks: &[Task], goal: &Goal) -> BTreeMap<StepId, Arc<Execution>> {
+    /// The executions that hold for the present sources.
+    fn standing(&mut self, tasks: &[Task], goal: &Goal) -> Result<BTreeMap<StepId, Arc<Execution>>, EngineError> {
         let mut walk = Walk::new(tasks, goal, BTreeMap::new());
         let mut standing = BTreeMap::new();
         for (at, task) in tasks.iter().enumerate() {
-            // A text that can't be looked into stands for itself.
-            let _ = self.compile_if_needed(task);
-            let (execution, holds) = match self.compare(&walk, task) {
-                Some(Choice::Keep(execution)) => (Some(execution), true),
-                Some(Choice::Run(_)) => (task.held.first().cloned(), false),
-                // Only a process could tell; the newest is what a person is shown.
-                None => (task.held.first().cloned(), true),
+            self.compile_if_needed(task)?;
+            let (execution, holds) = match self.compare_aside(&mut walk, task)? {
+                Choice::Keep(execution) => (Some(execution), true),
+                Choice::Run(_) => (task.held.first().cloned(), false),
             };
             if let Some(execution) = execution {
                 if walk.blocked_by_reads(&execution).is_some() {
@@ -104,7 +101,7 @@ impl Engine {
                 }
             }
         }
-        standing
+        Ok(standing)
     }
 }
 

@@ -173,6 +173,8 @@ impl Engine {
         let mut planned = Vec::new();
         let mut uncertain = false;
         for (at, task) in tasks.iter().enumerate() {
+            // Where no interpreter can be had, a text that is new stands for new code.
+            let _ = self.compile_if_needed(task);
             let choice = self.compare(&walk, task);
             let (action, why) = match choice {
                 Some(Choice::Keep(execution)) => {
@@ -214,14 +216,15 @@ impl Engine {
         let mut walk = Walk::new(tasks, goal, BTreeMap::new());
         let mut after: Option<State> = None;
         for (place, task) in tasks.iter().enumerate() {
+            self.compile_if_needed(task)?;
             let blocked = match self.blocked_by_text(&walk, task)? {
                 Some(why) => Some(why),
                 None => task.held.first().and_then(|execution| walk.blocked_by_reads(execution)),
             };
-            let chosen = match self.compare(&walk, task) {
+            let chosen = match self.compare_aside(&mut walk, task)? {
                 _ if blocked.is_some() => None,
-                Some(Choice::Keep(execution)) => Some(execution),
-                _ => task.held.first().cloned(),
+                Choice::Keep(execution) => Some(execution),
+                Choice::Run(_) => task.held.first().cloned(),
             };
             if let Some(why) = blocked {
                 walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
@@ -295,9 +298,18 @@ impl Engine {
             // What was rebuilt is other than it was: what comes after is looked at anew by the caller.
             let _ = place;
         }
-        Ok(self
-            .compare(walk, task)
-            .unwrap_or_else(|| Choice::Run(vec![Reason::InDoubt { why: "what it used can't be compared".into() }])))
+        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
+    }
+
+    /// What to do with `task`, asking a process on the side where only one can tell.
+    pub(super) fn compare_aside(&mut self, walk: &mut Walk<'_>, task: &Task) -> Result<Choice, EngineError> {
+        if let Some(choice) = self.compare(walk, task) {
+            return Ok(choice);
+        }
+        let target = walk.state.clone();
+        let side = self.on_the_side(walk, &target)?;
+        walk.settle(&side.node);
+        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
     }
 
     /// What to do with `task` by records alone; `None` where they can't tell.
@@ -516,6 +528,10 @@ impl Engine {
         let undone = done.execution.outcome == Outcome::Failed && on_error == OnError::Block;
         Ok(Done { keep: done.alive && !undone, execution: done.execution })
     }
+}
+
+fn in_doubt() -> Choice {
+    Choice::Run(vec![Reason::InDoubt { why: "what it used can't be compared".into() }])
 }
 
 /// What running a step came to.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reweave::engine::{Engine, Goal, MemoryVault, OnError, Report, Settings, Task, Vault};
+use reweave::engine::{Engine, EngineError, Goal, MemoryVault, OnError, Report, Settings, Task, Vault};
 use reweave::step::{Execution, Kind, StepId, Stream, VersionNumber};
 
 /// A run in a directory of its own, with what is remembered of its steps.
@@ -100,19 +100,18 @@ impl Run {
 
     /// Every variable right after every step, as text.
     pub fn states(&mut self, steps: &[(&str, &str)]) -> Vec<BTreeMap<String, String>> {
+        self.try_states(steps).unwrap()
+    }
+
+    pub fn try_states(&mut self, steps: &[(&str, &str)]) -> Result<Vec<BTreeMap<String, String>>, EngineError> {
         let tasks = self.tasks(steps);
         let goal = self.goal.clone();
-        tasks
-            .iter()
-            .map(|task| {
-                let variables = self.engine.state(&tasks, &goal, &task.id, &[]).unwrap();
-                variables
-                    .into_iter()
-                    .filter(|v| !v.repr.contains(" at 0x"))
-                    .map(|variable| (variable.name, variable.repr))
-                    .collect()
-            })
-            .collect()
+        let state = |task: &Task| {
+            let variables = self.engine.state(&tasks, &goal, &task.id, &[])?;
+            let told = variables.into_iter().filter(|v| !v.repr.contains(" at 0x"));
+            Ok(told.map(|variable| (variable.name, variable.repr)).collect())
+        };
+        tasks.iter().map(state).collect()
     }
 }
 

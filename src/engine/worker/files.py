@@ -48,13 +48,16 @@ class Files:
     def clear(self) -> None:
         self.reads: dict[str, str] = {}  # path -> "content", "exists" or "list"
         self.writes: dict[str, str | None] = {}  # path -> copy of what was there before, None if nothing was
+        self.imports: set[str] = set()  # those of the reads that only the import system made
         self.effects: list[tuple[str, Any]] = []
         self.doubts: list[str] = []
         self.clock: set[str] = set()
         self.everything = False
 
     def relative(self, path: str) -> str:
-        return path[len(self.root) :] if path.startswith(self.root) else path
+        if path.startswith(self.root):
+            return path[len(self.root) :]
+        return "." if path == self.directory else path
 
     def _path(self, given: Any) -> str | None:
         if isinstance(given, int):
@@ -78,6 +81,15 @@ class Files:
         if path is not None and path not in self.writes and self.reads.get(path) != "content":
             if how == "content" or path not in self.reads or (how == "list" and self.reads[path] == "exists"):
                 self.reads[path] = how
+
+    def note_import(self, name: str, path: Any) -> None:
+        """The import system looks for a module: what the run's directory holds of that name decides."""
+        if not self.active or (path is not None and not any(str(p).startswith(self.root) for p in path)):
+            return
+        place = self.root + name.replace(".", "/")
+        for candidate in (place, place + ".py"):
+            self.imports.add(candidate)
+            self.reads.setdefault(candidate, "exists")
 
     def note_write(self, given: Any, effect: str) -> None:
         path = self._path(given)
@@ -298,6 +310,8 @@ def _on_library(files: Files, args: tuple[Any, ...]) -> None:
 
 
 def _on_list(files: Files, args: tuple[Any, ...]) -> None:
+    if sys._getframe(2).f_code.co_filename.startswith("<frozen importlib"):
+        return  # it looks for one name, and lists only to be fast: `note_import` has the name
     files.note_read(args[0] if args and args[0] is not None else ".", "list")
 
 

@@ -60,7 +60,7 @@ class Worker:
         sys.dont_write_bytecode = True
         sys.argv = [""]
         sys.path.insert(0, self.directory)
-        sys.meta_path.insert(0, _SeedNumpy(self.seed))
+        sys.meta_path.insert(0, _SeedNumpy(self.seed, self.files))
         random.seed(self.seed)
         builtins.display = self.shown.display  # type: ignore[attr-defined]
         magics.install(self)
@@ -300,10 +300,12 @@ class Worker:
         rebound = {n for n in rebound | (certain & (set(namespace) | set(before))) if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
         # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
-        loads |= {n for n in pre.stores if n not in rebound and n in before}
+        unchanged = {n for n in pre.stores if n not in rebound and n in before and n not in loads}
+        loads |= unchanged
         dynamic = pre.dynamic
         if dynamic:
             loads |= set(before)
+            unchanged = set()
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
         hidden_changed = self.hidden.collect(hidden_values)
@@ -312,7 +314,7 @@ class Worker:
         for name in loads | hidden_loads:
             component = known.get(name)
             reads[name] = component.digest if component is not None else None
-        stamp = self._stamp(digest, reads)
+        stamp = self._stamp(digest, {n: d for n, d in reads.items() if n not in unchanged})
         touched = {n for n in loads | hidden_loads if n in known and self._mutable(n)} | rebound | hidden_changed
         # An identity can come back: what may have been stored is looked at whatever it says.
         touched |= {n for n in pre.stores if n in namespace and n not in space.HIDDEN}
@@ -387,9 +389,11 @@ class Worker:
 
     def _stamp(self, digest: str, reads: dict[str, Any]) -> str:
         """Stands for all that the step used: what it makes is the same when this is the same."""
-        parts = [digest, repr(sorted(reads.items(), key=lambda item: item[0]))]
-        for path in sorted(self.files.reads):
-            parts.append(f"{path} {files.mark(path)}")
+        # What was absent says only which modules this process happens to have loaded.
+        parts = [digest, repr(sorted(item for item in reads.items() if item[1] is not None))]
+        # A module is looked for only where it was not imported before: that says nothing of what the step makes.
+        for path in sorted(self.files.reads.keys() - self.files.imports):
+            parts.append(f"{self.files.relative(path)} {files.mark(path)}")
         if self.files.clock:
             parts.append(f"{os.getpid()} {time.monotonic_ns()}")
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -609,13 +613,15 @@ class _Closure:
 
 
 class _SeedNumpy:
-    """Seeds numpy's generator at the moment that it is imported."""
+    """Sees what is imported, and seeds numpy's generator at the moment that it is."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, noted: files.Files) -> None:
         self.seed = seed
+        self.files = noted
         self.busy = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        self.files.note_import(name, path)
         if name != "numpy.random.mtrand" or self.busy:
             return None
         import importlib.util
