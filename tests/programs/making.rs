@@ -159,7 +159,7 @@ impl Program {
             }
             2 => {
                 let other = random.below(self.steps.len());
-                let text = std::mem::replace(&mut self.steps[at].text, String::new());
+                let text = std::mem::take(&mut self.steps[at].text);
                 let text = std::mem::replace(&mut self.steps[other].text, text);
                 if other != at {
                     self.steps[at].text = text;
@@ -323,7 +323,7 @@ fn statement(r: &mut Random) -> String {
     let mut before = ' ';
     while let Some(c) = chars.next() {
         let after = chars.peek().copied().unwrap_or(' ');
-        let alone = !(before.is_alphanumeric() || before == '_') && !(after.is_alphanumeric() || after == '_');
+        let alone = [before, after].iter().all(|c| !(c.is_alphanumeric() || *c == '_'));
         let fill = match c {
             'N' if alone || (before == 'c' && after == '\'') => n.to_string(),
             'I' if alone => int.into(),
