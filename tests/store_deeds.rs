@@ -27,7 +27,7 @@ fn change(step: &str, before: Option<&str>, after: Option<&str>) -> Change {
 
 fn plan(kind: DeedKind, changes: Vec<Change>) -> Plan {
     let provenance = Provenance::new(Author::Agent("fixer".into()), 10);
-    Plan { kind, title: "fit: use the right column".into(), provenance, decision: None, changes }
+    Plan { kind, title: "fit: use the right column".into(), provenance, decision: None, pin: None, changes }
 }
 
 /// A run with two steps, recorded.

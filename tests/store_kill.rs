@@ -167,6 +167,8 @@ impl Child {
             title: "a patch".into(),
             provenance: Provenance { patch: Some(patch), ..proposal.provenance },
             decision: Some(Decision { patch, from, to: PatchState::Accepted }),
+            pin: None,
+            pin: None,
             changes,
         };
         self.tell(&Line::Begin { patch: Some(patch), saves: None });

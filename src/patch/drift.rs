@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::merge::merge;
 use super::note::{Note, NoteKind, Problem, Reason};
 use super::place::{Placed, Verdict, place};
-use super::tree::{Found, Tree};
+use super::tree::{Found, MemoryTree, Tree};
 use crate::step::FileChange;
 
 /// The texts that a patch was made for, where they are known, over those that are there now.
@@ -82,6 +82,54 @@ pub fn place_drifted(patch: &str, made_for: &dyn Tree, tree: &dyn Tree, target: 
     placed
 }
 
+/// Longest patch, in bytes, for which earlier texts are looked at.
+const LONGEST: usize = 1 << 20;
+
+/// Most files of a patch for which earlier texts are looked at.
+const FILES: usize = 8;
+
+/// Finds the place of a patch in the files of `tree`; where it has none there, in an earlier text of a file, newest
+/// first, for which it was then made, and from there by three-way merge. `earlier` gives the texts that a file had.
+pub fn place_with_history(
+    patch: &str,
+    tree: &dyn Tree,
+    target: Option<&str>,
+    earlier: &dyn Fn(&str) -> Vec<Arc<str>>,
+) -> Placed {
+    let placed = place(patch, tree, target);
+    let may_be_older = placed.verdict == Verdict::Conflict
+        && patch.len() <= LONGEST
+        && matches!(placed.reason, None | Some(Reason::Stale));
+    if !may_be_older {
+        return placed;
+    }
+    let mut paths: Vec<&str> = Vec::new();
+    for hunk in placed.hunks.iter().filter(|hunk| hunk.state != Verdict::Applied) {
+        if !hunk.path.is_empty() && !paths.contains(&hunk.path.as_str()) {
+            paths.push(&hunk.path);
+        }
+    }
+    if paths.is_empty() || paths.len() > FILES {
+        return placed;
+    }
+    let mut known: Vec<(String, Arc<str>)> = Vec::new();
+    for path in paths {
+        let fits = |text: &Arc<str>| {
+            let with = known.iter().cloned().chain([(path.to_owned(), Arc::clone(text))]);
+            let made_for = MadeFor { known: &MemoryTree::new(with), now: tree };
+            let found = place(patch, &made_for, target);
+            found.hunks.iter().filter(|hunk| hunk.path == path).all(|hunk| hunk.state == Verdict::Applied)
+                && found.verdict != Verdict::Malformed
+        };
+        match earlier(path).into_iter().find(fits) {
+            Some(text) => known.push((path.to_owned(), text)),
+            None => return placed,
+        }
+    }
+    let drifted = place_drifted(patch, &MemoryTree::new(known), tree, target);
+    if drifted.verdict == Verdict::Applied { drifted } else { placed }
+}
+
 impl Placed {
     /// Marks the hunk that stands in `place` (lines of the text that it was made for, and the 1-based line
     /// now), or the file's last, as a conflict.
@@ -123,6 +171,20 @@ mod tests {
         // Its context is gone, but what it replaces is not: the base says where.
         let now = BASE.replace("d = 4\n", "").replace("a = 1", "z = 0\na = 1");
         assert_eq!(drifted(&now).verdict, Verdict::Applied);
+    }
+
+    #[test]
+    fn an_earlier_text_says_where_a_patch_goes_that_has_no_place_now() {
+        let old: Arc<str> = BASE.into();
+        let earlier = |path: &str| if path == "s.py" { vec!["other\n".into(), Arc::clone(&old)] } else { Vec::new() };
+        let on = |now: &str| place_with_history(PATCH, &MemoryTree::new([("s.py", now)]), None, &earlier);
+        let now = BASE.replace("d = 4\n", "").replace("a = 1", "a = 7").replace("b = 2", "\nb = 2");
+        let placed = on(&now.replace("c = 3", "c = 9"));
+        assert_eq!(placed.verdict, Verdict::Conflict, "both changed what stands beside it: {:?}", placed.files);
+        let now = BASE.replace("a = 1\nb", "a = 1\n# why\n# so\nb");
+        let placed = on(&now);
+        assert_eq!((placed.verdict, placed.notes[0].kind), (Verdict::Applied, NoteKind::Drifted));
+        assert_eq!(placed.files[0].result.as_deref(), Some(now.replace("b = 2\n", "b = 20\n").as_str()));
     }
 
     #[test]

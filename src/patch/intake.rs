@@ -1,22 +1,20 @@
 //! A patch that comes in: read, placed, named and ready to be kept.
 
 use super::note::Reason;
-use super::place::{Placed, Verdict, place};
+use super::place::{Placed, Verdict};
 use super::reading::Claim;
 use super::review::Review;
 use super::shorten;
-use super::tree::Tree;
 use crate::step::{Author, Provenance};
 use crate::store::Proposal;
 
 /// Longest title, in characters.
 const TITLE: usize = 100;
 
-/// Reads and places what came in. `from` says who brought it; what the patch itself claims of its origin is
-/// added where `from` is silent.
-pub fn intake(bytes: &[u8], tree: &dyn Tree, target: Option<&str>, from: Provenance) -> (Proposal, Placed) {
+/// What came in, read and `placed`, ready to be kept. `from` says who brought it; what the patch itself claims of its
+/// origin is added where `from` is silent.
+pub fn intake(bytes: &[u8], placed: &Placed, from: Provenance) -> Proposal {
     let text = String::from_utf8_lossy(bytes);
-    let placed = place(&text, tree, target);
     let mut problems: Vec<String> = placed.problems.iter().map(ToString::to_string).collect();
     problems.extend(
         placed
@@ -24,15 +22,14 @@ pub fn intake(bytes: &[u8], tree: &dyn Tree, target: Option<&str>, from: Provena
             .iter()
             .map(|(path, problem)| format!("{path} would not be Python: line {}: {}", problem.line, problem.message)),
     );
-    let proposal = Proposal {
+    Proposal {
         state: placed.verdict.into(),
-        title: title(&text, &placed),
+        title: title(&text, placed),
         provenance: provenance(from, &placed.claim),
         text: bytes.to_vec(),
         files: placed.files.clone(),
         problems,
-    };
-    (proposal, placed)
+    }
 }
 
 /// One line for people: what the patch calls itself, or what it changes.
@@ -78,12 +75,12 @@ fn provenance(mut from: Provenance, claim: &Claim) -> Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patch::MemoryTree;
+    use crate::patch::{MemoryTree, place};
     use crate::step::PatchState;
 
     fn came(text: &str) -> Proposal {
         let tree = MemoryTree::new([("a.py", "x = 1\n"), ("b.py", "y = 1\n")]);
-        intake(text.as_bytes(), &tree, None, Provenance::new(Author::Person, 5)).0
+        intake(text.as_bytes(), &place(text, &tree, None), Provenance::new(Author::Person, 5))
     }
 
     #[test]

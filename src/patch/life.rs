@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::merge;
-use super::place::{Verdict, place};
+use super::place::{Placed, Verdict};
 use super::tree::{Found, Tree};
 use crate::step::{Digest, FileChange, Patch, PatchState};
 
@@ -132,11 +132,11 @@ pub struct Followed {
     pub problems: Vec<String>,
 }
 
-/// Looks where a waiting patch stands now that files moved. `text` is the proposal as it came in.
+/// Looks where a waiting patch stands now that files moved. `anew` places its text again.
 ///
 /// The texts that it was placed on are known, so that it follows them by three-way merge; where that clashes,
 /// its text is placed anew. Nothing if no file moved.
-pub fn follow(patch: &Patch, text: &str, tree: &dyn Tree, target: Option<&str>) -> Option<Followed> {
+pub fn follow(patch: &Patch, tree: &dyn Tree, anew: impl FnOnce() -> Placed) -> Option<Followed> {
     if !patch.state.is_open() && patch.state != PatchState::Malformed {
         return None;
     }
@@ -154,7 +154,7 @@ pub fn follow(patch: &Patch, text: &str, tree: &dyn Tree, target: Option<&str>) 
             return Some(Followed { state, files, problems: Vec::new() });
         }
     }
-    let placed = place(text, tree, target);
+    let placed = anew();
     let state = PatchState::from(placed.verdict);
     let problems: Vec<String> = placed.problems.iter().map(ToString::to_string).collect();
     if !was_placed && state == patch.state && problems == patch.problems {
@@ -198,7 +198,7 @@ pub fn carried(files: &[FileChange], tree: &dyn Tree) -> Option<Vec<FileChange>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patch::MemoryTree;
+    use crate::patch::{MemoryTree, place};
     use crate::step::{Author, PatchId, Provenance};
 
     const BASE: &str = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n";
@@ -220,7 +220,7 @@ mod tests {
 
     fn followed(now: &str) -> Option<(PatchState, Option<String>)> {
         let tree = MemoryTree::new([("s.py", now)]);
-        follow(&patch(PatchState::Tried), TEXT, &tree, None)
+        follow(&patch(PatchState::Tried), &tree, || place(TEXT, &tree, None))
             .map(|followed| (followed.state, followed.files[0].result.clone()))
     }
 
@@ -245,9 +245,10 @@ mod tests {
     fn a_conflict_that_finds_its_place_is_proposed() {
         let mut waiting = patch(PatchState::Conflict);
         waiting.problems = vec!["it did not fit".into()];
-        let found = follow(&waiting, TEXT, &MemoryTree::new([("s.py", BASE)]), None);
+        let tree = MemoryTree::new([("s.py", BASE)]);
+        let found = follow(&waiting, &tree, || place(TEXT, &tree, None));
         assert_eq!(found.map(|f| f.state), Some(PatchState::Proposed));
-        assert_eq!(follow(&patch(PatchState::Accepted), TEXT, &MemoryTree::default(), None), None);
+        assert_eq!(follow(&patch(PatchState::Accepted), &tree, || place(TEXT, &tree, None)), None);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //!
 //! - [`read`] turns what an agent gave, in whatever format, into [`reading::Reading`]s.
 //! - [`place`](mod@place) finds the only place of every hunk in a [`Tree`], and never guesses: [`place()`] gives a
-//!   [`Placed`] with a [`Verdict`]. [`place_drifted`] carries a patch over from the text that it was made for.
+//!   [`Placed`] with a [`Verdict`]. [`place_drifted`] carries a patch over from the text that it was made for,
+//!   and [`place_with_history`] looks for that text among earlier ones.
 //! - [`note`]: normalisations ([`Note`]), [`Problem`]s and [`Reason`]s, as data.
 //! - [`lines`], [`diff`], [`merge`](mod@merge): texts as lines, what differs between two, and three-way merge.
 //! - [`path`]: names to paths of the run; [`syntax`]: whether a text is Python.
@@ -34,7 +35,7 @@ mod syntax;
 mod tree;
 mod weaken;
 
-pub use drift::place_drifted;
+pub use drift::{place_drifted, place_with_history};
 pub use intake::intake;
 pub use life::{Act, Followed, NotNow, Pin, after, carried, follow, moved};
 pub use merge::{Clash, Merged, merge};

@@ -4,6 +4,8 @@
 //! Found in the changed lines of a patch by their words. It is a lens for a reviewer, not a verdict: a change
 //! may be right, but it must not go unseen.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::review::{FileReview, Line, Review, Run};
@@ -66,6 +68,12 @@ pub struct Weakening {
     pub line: usize,
     /// The line that shows it, as it was or as it comes; hostile.
     pub text: String,
+}
+
+impl fmt::Display for Weakening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}:{}: {})", self.how.words(), self.path, self.line, self.text)
+    }
 }
 
 /// Where a patch weakens what checks it, in the order of the patch.

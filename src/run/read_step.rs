@@ -30,41 +30,70 @@ fn id_of(path: &str) -> Option<(&str, bool)> {
     (!bare.is_empty() && !bare.ends_with('/')).then_some((bare, shell))
 }
 
-/// Reads a step's file.
-pub(super) fn read_step(root: &Path, path: &Path) -> Result<(StepFile, Stamp), ReadFault> {
+impl StepFile {
+    /// A step's file as it would be if these bytes lay at `path`, which is relative to the run; nothing where no
+    /// file at that path is a step's.
+    pub fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
+        let mut file = named(path).ok()?;
+        file.take(bytes);
+        file.take_header();
+        Some(file)
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.digest = Digest::of(bytes);
+        let shell = self.path.extension().is_some_and(|ending| ending == "sh");
+        match if shell { decode_shell(bytes) } else { decode_python(bytes) } {
+            Ok((source, encoding)) => (self.source, self.encoding) = (source.into(), encoding),
+            Err(error) => {
+                self.source = String::from_utf8_lossy(bytes).into();
+                self.fault = Some(ProblemKind::NotText(error));
+            }
+        }
+    }
+
+    fn take_header(&mut self) {
+        let parsed = parse_header(&self.source);
+        if parsed.says_kind && self.kind != Kind::Shell {
+            self.kind = parsed.header.kind;
+        }
+        self.header = parsed.header;
+        self.header.kind = self.kind;
+        self.header_problems = parsed.problems;
+    }
+}
+
+/// A step's file by its path alone, with no text yet.
+fn named(path: &Path) -> Result<StepFile, ReadFault> {
     let text = path.to_str().ok_or(ReadFault::Problem(ProblemKind::NameNotUtf8))?;
     let (bare, shell) = id_of(text).ok_or(ReadFault::Gone)?;
     let id: StepId =
         bare.parse().map_err(|error: crate::step::InvalidStepId| ReadFault::Problem(ProblemKind::NoId(error.why)))?;
-    let by_name = match (shell, id.name().starts_with("test_")) {
+    let kind = match (shell, id.name().starts_with("test_")) {
         (true, _) => Kind::Shell,
         (false, true) => Kind::Test,
         (false, false) => Kind::Step,
     };
-    let mut file = StepFile {
+    Ok(StepFile {
         id,
         path: path.to_owned(),
-        kind: by_name,
+        kind,
         header: Header::default(),
         source: Arc::from(""),
         digest: Digest::of(b""),
         encoding: Encoding::UTF8,
         fault: None,
         header_problems: Vec::new(),
-    };
+    })
+}
+
+/// Reads a step's file.
+pub(super) fn read_step(root: &Path, path: &Path) -> Result<(StepFile, Stamp), ReadFault> {
+    let mut file = named(path)?;
     let unread = |found: &Metadata| Digest::of(format!("not read: {:?}", Stamp::of(found).settled()));
     let stamp = match read_within(root, path, STEP_LIMIT) {
         Ok((bytes, found)) => {
-            file.digest = Digest::of(&bytes);
-            match if shell { decode_shell(&bytes) } else { decode_python(&bytes) } {
-                Ok((source, encoding)) => {
-                    (file.source, file.encoding) = (source.into(), encoding);
-                }
-                Err(error) => {
-                    file.source = String::from_utf8_lossy(&bytes).into();
-                    file.fault = Some(ProblemKind::NotText(error));
-                }
-            }
+            file.take(&bytes);
             Stamp::of(&found)
         }
         Err(ReadFault::TooLarge(found)) => {
@@ -81,12 +110,6 @@ pub(super) fn read_step(root: &Path, path: &Path) -> Result<(StepFile, Stamp), R
         }
         Err(other) => return Err(other),
     };
-    let parsed = parse_header(&file.source);
-    if parsed.says_kind && !shell {
-        file.kind = parsed.header.kind;
-    }
-    file.header = parsed.header;
-    file.header.kind = file.kind;
-    file.header_problems = parsed.problems;
+    file.take_header();
     Ok((file, stamp))
 }

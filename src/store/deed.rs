@@ -24,6 +24,8 @@ pub struct Plan {
     pub provenance: Provenance,
     /// What it decides of a patch.
     pub decision: Option<Decision>,
+    /// What that decision was made on, in whatever form its author gives it.
+    pub pin: Option<String>,
     /// The files, each once.
     pub changes: Vec<Change>,
 }
@@ -158,6 +160,7 @@ impl Store {
             state: DeedState::Intent,
             provenance: plan.provenance.clone(),
             decision: plan.decision,
+            pin: plan.pin.clone(),
             files: contents.iter().map(|(file, ..)| file.clone()).collect(),
         };
         self.perform(files, deed, contents)
@@ -210,6 +213,7 @@ impl Store {
             state: DeedState::Intent,
             provenance: Provenance { at, reason: Some(reason), ..by },
             decision,
+            pin: deed.pin.clone(),
             files: contents.iter().map(|(file, ..)| file.clone()).collect(),
         };
         self.perform(files, deed, contents)

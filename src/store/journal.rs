@@ -135,6 +135,8 @@ pub struct Deed {
     pub provenance: Provenance,
     /// What it decides of a patch.
     pub decision: Option<Decision>,
+    /// What that decision was made on, in whatever form its author gives it.
+    pub pin: Option<String>,
     /// The files, each before and after.
     pub files: Vec<DeedFile>,
 }
@@ -188,6 +190,22 @@ impl Reader {
         Ok(self.read_deeds("state = 'undone' AND of IS NULL ORDER BY id LIMIT 1", params![])?.pop())
     }
 
+    /// What was done because of a patch, newest first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn deeds_of(&self, patch: PatchId) -> Result<Vec<Deed>, StoreError> {
+        self.read_deeds("patch = ? ORDER BY id DESC", params![patch.0])
+    }
+
+    /// What was done after an entry, oldest first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn deeds_since(&self, id: DeedId) -> Result<Vec<Deed>, StoreError> {
+        self.read_deeds("id > ? ORDER BY id", params![id.0])
+    }
+
     /// What was decided but not seen to its end, oldest first.
     pub(crate) fn intents(&self) -> Result<Vec<Deed>, StoreError> {
         self.read_deeds("state = 'intent' ORDER BY id", params![])
@@ -196,7 +214,7 @@ impl Reader {
     fn read_deeds(&self, which: &str, values: impl rusqlite::Params) -> Result<Vec<Deed>, StoreError> {
         let _now = self.snapshot()?;
         let mut query = self.sql_now().prepare_cached(&format!(
-            "SELECT id, at, kind, title, state, of, provenance, patch, patch_from, patch_to FROM deed WHERE {which}"
+            "SELECT id, at, kind, title, state, of, provenance, patch, patch_from, patch_to, pin FROM deed WHERE {which}"
         ))?;
         let mut rows = query.query(values)?;
         let mut found = Vec::new();
@@ -242,6 +260,7 @@ fn deed(row: &Row<'_>) -> Result<Deed, StoreError> {
         state: DeedState::from_word(&row.get::<_, String>(4)?)?,
         provenance: serde_json::from_str(&row.get::<_, String>(6)?)?,
         decision,
+        pin: row.get(10)?,
         files: Vec::new(),
     })
 }
@@ -259,8 +278,8 @@ impl Write<'_> {
         }
         self.sql
             .prepare_cached(
-                "INSERT INTO deed (at, kind, title, state, of, provenance, patch, patch_from, patch_to)
-                 VALUES (?, ?, ?, 'intent', ?, ?, ?, ?, ?)",
+                "INSERT INTO deed (at, kind, title, state, of, provenance, patch, patch_from, patch_to, pin)
+                 VALUES (?, ?, ?, 'intent', ?, ?, ?, ?, ?, ?)",
             )?
             .execute(params![
                 deed.at,
@@ -271,6 +290,7 @@ impl Write<'_> {
                 decision.map(|decision| decision.patch.0),
                 decision.map(|decision| decision.from.word()),
                 decision.map(|decision| decision.to.word()),
+                deed.pin,
             ])?;
         let id = self.sql.last_insert_rowid();
         for (place, (file, before, after)) in (0_i64..).zip(files) {

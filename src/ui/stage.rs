@@ -119,6 +119,7 @@ pub fn churn() -> Snapshot {
             author: "agent cleaner".to_owned(),
             files: vec!["04_clean_events.py".to_owned()],
             lines: (4, 1),
+            stamp: Digest::of("as it came"),
         })],
         watch: WatchView::Live,
         ..Snapshot::default()

@@ -75,6 +75,9 @@ pub struct Weight {
     pub moved: Vec<String>,
     /// Where what it makes can't be read as Python.
     pub faults: Vec<Fault>,
+    /// How it weakens what checks it, in words.
+    #[serde(default)]
+    pub weakened: Vec<String>,
 }
 
 /// A place where a text is no Python.

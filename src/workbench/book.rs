@@ -3,6 +3,8 @@
 //! No thread and no channel: the desk calls, the book answers. It is the only part that touches the run's
 //! directory and the store.
 
+mod would;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
@@ -276,7 +278,7 @@ impl Book {
             version: seen.present.get(&file.id).copied().unwrap_or(VersionNumber(1)),
             code: match old.get(&file.id) {
                 Some(entry) if !affected.contains(&file.id) => Arc::clone(&entry.code),
-                _ => Arc::new(self.code(&file.id)),
+                _ => Arc::new(code_in(&self.graph, &file.id)),
             },
             file: Arc::clone(file),
         };
@@ -307,13 +309,6 @@ impl Book {
         affected
     }
 
-    fn code(&self, step: &StepId) -> Code {
-        match (self.graph.node(step), self.graph.resolved(step)) {
-            (Some(node), Some(resolved)) => Code::new(&node.names, resolved),
-            _ => Code::default(),
-        }
-    }
-
     /// A step's bytes as they are on disk, as far as they were read.
     pub(super) fn bytes_of(&self, file: &StepFile) -> Vec<u8> {
         match file.encoding.encode(&file.source) {
@@ -325,26 +320,7 @@ impl Book {
 
     /// Decides anew how every step stands.
     pub(super) fn judge(&mut self) {
-        let subjects: Vec<Subject<'_>> = self
-            .steps
-            .iter()
-            .map(|entry| {
-                let record = self.records.get(&entry.file.id);
-                Subject {
-                    id: &entry.file.id,
-                    source: entry.file.digest,
-                    held: record
-                        .and_then(|record| record.held.as_ref())
-                        .map(|(execution, source)| Held { execution, source: *source }),
-                    marked: record.is_some_and(|record| record.marked.is_some()),
-                    blocked: record.and_then(|record| record.blocked.as_ref()).map(|(reason, text)| (reason, *text)),
-                    reads: &entry.code.reads,
-                    writes: &entry.code.writes,
-                    needs: &entry.file.header.needs,
-                    opaque: entry.code.opaque,
-                }
-            })
-            .collect();
+        let subjects: Vec<Subject<'_>> = self.steps.iter().map(|entry| self.subject(entry)).collect();
         self.verdicts = marks::judge(&subjects, self.on_error, &self.files);
         self.edges = rows::edges(&self.graph.edges(), &self.steps, &self.verdicts);
         let made = self.steps.iter().zip(&self.verdicts).map(|(entry, verdict)| {
@@ -361,36 +337,51 @@ impl Book {
         self.rows = rows;
     }
 
+    fn subject<'a>(&'a self, entry: &'a Entry) -> Subject<'a> {
+        let record = self.records.get(&entry.file.id);
+        Subject {
+            id: &entry.file.id,
+            source: entry.file.digest,
+            held: record
+                .and_then(|record| record.held.as_ref())
+                .map(|(execution, source)| Held { execution, source: *source }),
+            marked: record.is_some_and(|record| record.marked.is_some()),
+            blocked: record.and_then(|record| record.blocked.as_ref()).map(|(reason, text)| (reason, *text)),
+            reads: &entry.code.reads,
+            writes: &entry.code.writes,
+            needs: &entry.file.header.needs,
+            opaque: entry.code.opaque,
+        }
+    }
+
     /// The whole run as the engine is given it; `marked` are looked at as if they had been marked by hand.
     pub(super) fn tasks(&mut self, marked: &BTreeSet<StepId>) -> Result<Vec<Task>, Failure> {
         self.recall(marked)?;
-        let mut tasks = Vec::with_capacity(self.steps.len());
-        for entry in &self.steps {
-            let id = &entry.file.id;
-            let record = self.records.entry(id.clone()).or_default();
-            // What held last comes first, though others may have been executed since.
-            let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
-            let first = record.held.as_ref().map(|(execution, _)| execution);
-            let others = record.past.iter().map(|(_, execution)| execution);
-            let others = others.filter(|other| first.is_none_or(|first| !Arc::ptr_eq(first, other)));
-            let held = first.into_iter().chain(others).filter(holds).cloned().collect();
-            let forced = record.marked.clone().or_else(|| marked.contains(id).then_some(Reason::Invalidated));
-            tasks.push(Task {
-                id: id.clone(),
-                kind: entry.file.kind,
-                source: code::executable(&entry.file),
-                version: entry.version,
-                timeout: entry
-                    .file
-                    .header
-                    .timeout
-                    .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok()),
-                produces: entry.file.header.produces.clone(),
-                held,
-                forced,
-            });
+        Ok(self.steps.iter().map(|entry| self.task(entry, marked.contains(&entry.file.id))).collect())
+    }
+
+    /// A step as the engine is given it. What is remembered of it was recalled before.
+    fn task(&self, entry: &Entry, marked: bool) -> Task {
+        let id = &entry.file.id;
+        let record = self.records.get(id);
+        let held = record.and_then(|record| record.held.as_ref()).map(|(execution, _)| execution);
+        let past = record.into_iter().flat_map(|record| &record.past).map(|(_, execution)| execution);
+        // What held last comes first, though others may have been executed since.
+        let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
+        let others = past.filter(|other| held.is_none_or(|held| !Arc::ptr_eq(held, other)));
+        let held = held.into_iter().chain(others).filter(holds).cloned().collect();
+        let timeout = entry.file.header.timeout;
+        let forced = record.and_then(|record| record.marked.clone());
+        Task {
+            id: id.clone(),
+            kind: entry.file.kind,
+            source: code::executable(&entry.file),
+            version: entry.version,
+            timeout: timeout.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok()),
+            produces: entry.file.header.produces.clone(),
+            held,
+            forced: forced.or_else(|| marked.then_some(Reason::Invalidated)),
         }
-        Ok(tasks)
     }
 
     /// A step was executed, with the text of digest `text`. It is handed to the store; [`Book::settle`] waits.
@@ -468,6 +459,14 @@ impl Book {
             }
         }
         found
+    }
+}
+
+/// What a graph knows of a step.
+fn code_in(graph: &ExecutionStateGraph, step: &StepId) -> Code {
+    match (graph.node(step), graph.resolved(step)) {
+        (Some(node), Some(resolved)) => Code::new(&node.names, resolved),
+        _ => Code::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::step::{FileChange, Name, PatchId, StepId, VersionNumber};
+use crate::step::{Author, FileChange, Name, PatchId, StepId, VersionNumber};
 use crate::store::query::Moment;
 
 /// Tells the answers of one request from another's; handed out by who asks, in rising order.
@@ -196,7 +196,17 @@ pub enum Command {
         /// What is taken of it; all when empty.
         files: Vec<FileChange>,
     },
-    /// Write a choice of a patch to the steps. Refused where a file is not what the choice was made on.
+    /// Take a patch in: answered by [`super::Event::Patch`]. One that came before is the same patch.
+    AddPatch {
+        /// Its bytes, in any of the formats.
+        text: Vec<u8>,
+        /// The file meant where it names none, by its path in the run.
+        target: Option<String>,
+        /// Who made it; what it says of itself when `None`.
+        author: Option<Author>,
+    },
+    /// Write a choice of a patch to the steps. Refused where a file is not what the choice was made on, where it makes
+    /// a text that is no Python, and where what must pass before does not.
     Accept {
         /// Which.
         patch: PatchId,
@@ -206,6 +216,9 @@ pub enum Command {
         comment: Option<String>,
         /// Bring the run up to date with it.
         replay: bool,
+        /// Also where its text is no Python or what must pass does not: that is recorded.
+        #[serde(default)]
+        anyway: bool,
     },
     /// Turn a patch down.
     Reject {

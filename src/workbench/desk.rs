@@ -11,6 +11,7 @@ use super::engine_room::{EngineRoom, News, Work};
 use super::job::{Job, JobKind, Wanted};
 use super::moment::now;
 use super::setup::Setup;
+use super::shelf::Shelf;
 use super::update::{Told, Update, status_of};
 use super::{
     Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
@@ -47,8 +48,9 @@ const FRAME: Duration = Duration::from_millis(16);
 
 /// The desk and all that lies on it.
 pub(super) struct Desk {
-    book: Book,
-    setup: Setup,
+    pub(super) book: Book,
+    pub(super) shelf: Shelf,
+    pub(super) setup: Setup,
     options: Options,
     inputs: Receiver<Input>,
     /// For what is started here and tells here.
@@ -60,16 +62,16 @@ pub(super) struct Desk {
     view: EngineView,
     watcher: Option<Watcher>,
     watch: WatchView,
-    jobs: VecDeque<Job>,
+    pub(super) jobs: VecDeque<Job>,
     /// What the engine works on now.
-    current: Option<(Job, Update)>,
+    pub(super) current: Option<(Job, Update)>,
     running: Option<(StepId, Millis)>,
     replay_on_save: bool,
     generation: u64,
     /// Whether marks are to be decided anew.
     unsettled: bool,
     /// Whether listeners don't know of something yet.
-    untold: bool,
+    pub(super) untold: bool,
     told_at: Option<Instant>,
     /// Whether the engine has other settings than the run.
     outdated: bool,
@@ -83,6 +85,7 @@ impl Desk {
     pub(super) fn new(book: Book, setup: Setup, options: Options, inputs: Receiver<Input>, own: Sender<Input>) -> Self {
         Self {
             book,
+            shelf: Shelf::default(),
             setup,
             options,
             inputs,
@@ -116,6 +119,14 @@ impl Desk {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.notice(Level::Warning, format!("the directory is not watched: {error}")),
         }
+    }
+
+    /// Reads the patches, and what lies in the inbox.
+    pub(super) fn read_patches(&mut self) -> Result<(), Failure> {
+        self.shelf.load(self.book.store())?;
+        self.look_in()?;
+        self.shelf.follow(&self.book)?;
+        Ok(())
     }
 
     /// Works until the face that opened the workbench closes it. Gives those who are to be told that it has ended:
@@ -258,8 +269,16 @@ impl Desk {
             }
             Command::Rescan => {
                 self.look(None)?;
+                self.look_in()?;
                 Ok(Some(Summary::default()))
             }
+            Command::AddPatch { .. }
+            | Command::Patch { .. }
+            | Command::Weigh { .. }
+            | Command::Accept { .. }
+            | Command::Reject { .. }
+            | Command::Revert { .. }
+            | Command::Comment { .. } => self.patch(client, ticket, command).map(Some),
             Command::Close => {
                 self.leave(client);
                 Ok(None)
@@ -281,7 +300,12 @@ impl Desk {
                 Ok(Some(Summary { text, ..Summary::default() }))
             }
             by_hand => {
+                let decided = matches!(by_hand, Command::Undo | Command::Redo);
                 let text = hands::perform(&mut self.book, by_hand)?;
+                if decided {
+                    // It may have been a decision about a patch.
+                    self.shelf.load(self.book.store())?;
+                }
                 self.look(None)?;
                 Ok(Some(Summary { text, ..Summary::default() }))
             }
@@ -344,11 +368,19 @@ impl Desk {
 
     // --- the directory ------------------------------------------------------------------------------------
 
-    fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
+    pub(super) fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
         let changes = self.book.look(paths)?;
+        self.untold |= self.shelf.follow(&self.book)?;
         // A file that a step reads may have changed where no step did.
         self.unsettled = true;
         Ok(changes)
+    }
+
+    /// Looks at the inbox.
+    fn look_in(&mut self) -> Result<(), Failure> {
+        let new = self.shelf.look_in(&self.book)?;
+        self.untold |= !new.is_empty();
+        Ok(())
     }
 
     /// The watcher's own look may be older than the last one here, so what it tells is only where to look.
@@ -361,6 +393,11 @@ impl Desk {
         self.watch = watch;
         if change.config {
             self.resettle();
+        }
+        if change.inbox
+            && let Err(failure) = self.look_in()
+        {
+            self.notice(Level::Error, failure.what);
         }
         let path = |id| change.scan.file(id).map(|file| file.path.clone());
         let paths: Vec<PathBuf> = change.added.iter().chain(&change.changed).filter_map(path).collect();
@@ -673,7 +710,7 @@ impl Desk {
 
     // --- telling ------------------------------------------------------------------------------------------
 
-    fn settle_marks(&mut self) {
+    pub(super) fn settle_marks(&mut self) {
         if self.unsettled {
             self.book.judge();
             self.unsettled = false;
@@ -710,8 +747,8 @@ impl Desk {
             dir: self.book.dir().path().to_owned(),
             steps,
             edges: self.book.edges().to_vec(),
-            patches: Vec::new(),
-            problems: self.book.problems().to_vec(),
+            patches: self.shelf.rows(),
+            problems: self.book.problems().iter().chain(self.shelf.problems()).cloned().collect(),
             nothing: self.book.nothing().cloned(),
             running: self.running.clone(),
             progress: self.current.as_ref().filter(updating).map(|(_, update)| update.progress()),
@@ -723,13 +760,13 @@ impl Desk {
         }
     }
 
-    fn send(&self, client: ClientId, event: Event) {
+    pub(super) fn send(&self, client: ClientId, event: Event) {
         if let Some(events) = self.clients.get(&client) {
             let _ = events.send(event);
         }
     }
 
-    fn done(&self, client: ClientId, ticket: Ticket, result: Result<Summary, Failure>) {
+    pub(super) fn done(&self, client: ClientId, ticket: Ticket, result: Result<Summary, Failure>) {
         self.send(client, Event::Done { ticket, result });
     }
 
@@ -739,7 +776,7 @@ impl Desk {
         }
     }
 
-    fn notice(&self, level: Level, text: String) {
+    pub(super) fn notice(&self, level: Level, text: String) {
         self.broadcast(&Event::Notice { level, text });
     }
 }

@@ -100,7 +100,7 @@ fn is_shell(text: &[u8]) -> bool {
 
 pub(super) fn carry_out(book: &Book, kind: DeedKind, title: String, changes: Vec<Change>) -> Result<(), Failure> {
     let provenance = Provenance { reason: Some(title.clone()), ..Provenance::new(Author::Person, now()) };
-    let plan = Plan { kind, title, provenance, decision: None, changes };
+    let plan = Plan { kind, title, provenance, decision: None, pin: None, changes };
     book.carry_out(&plan).map(drop)
 }
 

@@ -11,6 +11,7 @@ mod answer;
 mod book;
 mod code;
 mod command;
+mod decide;
 mod desk;
 mod engine_room;
 mod event;
@@ -25,8 +26,10 @@ mod past;
 mod record;
 #[cfg(unix)]
 mod remote;
+mod reviewing;
 mod rows;
 mod setup;
+mod shelf;
 mod snapshot;
 mod update;
 mod vault;

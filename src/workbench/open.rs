@@ -75,6 +75,7 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
     let _ = inputs.send(Input::Join(OPENER, events.clone()));
     let watch = options.watch;
     let mut desk = Desk::new(book, setup, options.clone(), queue, inputs.clone());
+    desk.read_patches()?;
     #[cfg(unix)]
     let door = ownership.map(|ownership| owner::Door::open(ownership, inputs.clone()));
     let serve = move || {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Level};
-use crate::step::{Kind, Millis, Name, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
+use crate::step::{Digest, Kind, Millis, Name, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
 
 /// The run as it stands: everything that a list and a graph need, nothing that is large.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -133,6 +133,8 @@ pub struct PatchRow {
     pub files: Vec<String>,
     /// Lines added and removed.
     pub lines: (usize, usize),
+    /// Changes when anything about it does: where it stands, what it would change now, what was remarked.
+    pub stamp: Digest,
 }
 
 /// The engine in a few words.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::review::{Choice, Line, Review, Tag, Tally, tally};
 use super::window::Window;
-use crate::step::{FileChange, Patch, PatchId, PatchState};
+use crate::step::{Digest, FileChange, Patch, PatchId};
 use crate::workbench::{TrialView, Weight};
 
 /// How the patch is shown.
@@ -85,8 +85,8 @@ pub struct Patches {
     pub trial: Option<Arc<TrialView>>,
     /// Whether a trial is on its way.
     pub trying: bool,
-    /// For which patch, in which state, it was asked last.
-    pub(super) asked: Option<(PatchId, PatchState)>,
+    /// For which patch, as it stood then, it was asked last.
+    pub(super) asked: Option<(PatchId, Digest)>,
 }
 
 impl Default for Patches {

@@ -8,7 +8,7 @@ use super::overlay::{Overlay, Prompt, Purpose, Question, Then};
 use super::patch::Mode;
 use super::review::{Choice, Tag};
 use super::{panes, typing};
-use crate::step::{PatchId, PatchState, StepId};
+use crate::step::{Digest, PatchId, PatchState, StepId};
 use crate::workbench::{Command, PatchRow};
 
 /// Does an action of the Patch tab.
@@ -122,6 +122,11 @@ fn row(model: &Model) -> Option<&PatchRow> {
     model.run.snapshot.patches.iter().find(|patch| patch.id == chosen).map(|row| &**row)
 }
 
+/// The patch that is shown, as it stands now.
+fn standing(model: &Model) -> Option<(PatchId, Digest)> {
+    row(model).map(|row| (row.id, row.stamp))
+}
+
 fn state(model: &Model) -> Option<(PatchId, PatchState)> {
     row(model).map(|row| (row.id, row.state))
 }
@@ -148,19 +153,21 @@ fn accept(model: &mut Model, replay: bool, effects: &mut Vec<Effect>) {
         typing::tell(model, "nothing of it is taken; D rejects it");
         return;
     }
-    let command = Command::Accept { patch, files, comment: None, replay };
     let mut details = Vec::new();
     if undecided > 0 {
         details.push(format!("{undecided} lines are undecided and would be left."));
     }
+    let mut anyway = false;
     if let Some(weight) = model.patches.weight.as_ref().filter(|_| model.patches.weighing == 0) {
         for fault in &weight.faults {
+            anyway = true;
             details.push(format!("{} would be no Python: line {}: {}", fault.path, fault.line, fault.what));
         }
         for path in &weight.moved {
             details.push(format!("{path} is not what the patch was made for any more."));
         }
     }
+    let command = Command::Accept { patch, files, comment: None, replay, anyway };
     if details.is_empty() {
         effects.push(Effect::Ask(command));
     } else {
@@ -276,7 +283,7 @@ pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
         model.patches.choose(wanted);
     }
     let shown = model.screen().panel(Pane::Patch).is_some();
-    if let Some(asked) = state(model).filter(|_| shown)
+    if let Some(asked) = standing(model).filter(|_| shown)
         && model.patches.asked != Some(asked)
     {
         model.patches.asked = Some(asked);

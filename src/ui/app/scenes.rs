@@ -64,8 +64,20 @@ fn keys_ask_the_run() {
         ("j b", Command::Breakpoints { steps: of("02_read_events"), names: vec![] }),
         ("4 b", Command::Breakpoints { steps: vec![], names: vec!["config".into()] }),
         ("j H", Command::Run { steps: vec![id("01_load_config"), id("02_read_events")], retry_failed: false }),
-        ("5 A y", Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: false }),
-        ("5 X y", Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: true }),
+        (
+            "5 A y",
+            Command::Accept {
+                patch: PatchId(17),
+                files: proposal().files,
+                comment: None,
+                replay: false,
+                anyway: false,
+            },
+        ),
+        (
+            "5 X y",
+            Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: true, anyway: false },
+        ),
         ("5 D n o enter", Command::Reject { patch: PatchId(17), comment: Some("no".into()) }),
         ("6 j j r y", Command::Restore { step: id("04_clean_events"), version: VersionNumber(2) }),
         ("P", Command::Plan { steps: vec![], marked: vec![] }),
