@@ -36,6 +36,7 @@ mod man;
 mod move_step;
 mod new;
 mod open;
+mod patch;
 mod query;
 mod redo;
 mod rename;
@@ -103,6 +104,7 @@ subcommands! {
     Import => import,
     Export => export,
     Apply => apply,
+    Patch => patch,
     Completions => completions,
     Config => config,
     Doctor => doctor,

@@ -21,6 +21,10 @@ pub enum Role {
     Warn,
     /// Wrong.
     Bad,
+    /// What differs within a line that comes.
+    Come,
+    /// What differs within a line that goes.
+    Gone,
 }
 
 impl Role {
@@ -33,6 +37,8 @@ impl Role {
             Self::Good => "32",
             Self::Warn => "33",
             Self::Bad => "31",
+            Self::Come => "7;32",
+            Self::Gone => "7;31",
         }
     }
 }

@@ -119,7 +119,8 @@ fn counts(snapshot: &Snapshot, open: usize, palette: Palette) -> String {
         .map(|(status, number)| palette.paint(status, format!("{number} {status}")).to_string())
         .collect();
     if open > 0 {
-        parts.push(palette.paint(Role::Name, format!("{open} patches waiting")).to_string());
+        let patches = if open == 1 { "patch" } else { "patches" };
+        parts.push(palette.paint(Role::Name, format!("{open} {patches} waiting")).to_string());
     }
     let steps = if snapshot.steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", snapshot.steps.len()) };
     if parts.is_empty() { steps } else { format!("{steps}: {}", parts.join(", ")) }

@@ -177,14 +177,14 @@ mod tests {
     fn an_earlier_text_says_where_a_patch_goes_that_has_no_place_now() {
         let old: Arc<str> = BASE.into();
         let earlier = |path: &str| if path == "s.py" { vec!["other\n".into(), Arc::clone(&old)] } else { Vec::new() };
-        let on = |now: &str| place_with_history(PATCH, &MemoryTree::new([("s.py", now)]), None, &earlier);
-        let now = BASE.replace("d = 4\n", "").replace("a = 1", "a = 7").replace("b = 2", "\nb = 2");
-        let placed = on(&now.replace("c = 3", "c = 9"));
-        assert_eq!(placed.verdict, Verdict::Conflict, "both changed what stands beside it: {:?}", placed.files);
+        let patch = "--- a/s.py\n+++ b/s.py\n@@ -1,4 +1,4 @@\n a = 1\n b = 2\n c = 3\n-d = 4\n+d = 40\n";
+        let on = |now: &str| place_with_history(patch, &MemoryTree::new([("s.py", now)]), None, &earlier);
         let now = BASE.replace("a = 1\nb", "a = 1\n# why\n# so\nb");
         let placed = on(&now);
-        assert_eq!((placed.verdict, placed.notes[0].kind), (Verdict::Applied, NoteKind::Drifted));
-        assert_eq!(placed.files[0].result.as_deref(), Some(now.replace("b = 2\n", "b = 20\n").as_str()));
+        assert_eq!(placed.verdict, Verdict::Applied, "{:?}", placed.problems);
+        assert!(placed.notes.iter().any(|note| note.kind == NoteKind::Drifted), "{:?}", placed.notes);
+        assert_eq!(placed.files[0].result.as_deref(), Some(now.replace("d = 4\n", "d = 40\n").as_str()));
+        assert_eq!(on(&now.replace("d = 4", "d = 5")).verdict, Verdict::Conflict, "both changed the same line");
     }
 
     #[test]

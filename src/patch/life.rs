@@ -27,12 +27,22 @@ pub enum Act {
 
 /// Why something can't happen to a patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a patch that is {} can't be {what}", state.word())]
+#[error("a patch that {} can't be {what}", standing(*state))]
 pub struct NotNow {
     /// Where the patch stands.
     pub state: PatchState,
     /// What was to happen, in words.
     pub what: &'static str,
+}
+
+/// How a patch stands, in words.
+fn standing(state: PatchState) -> String {
+    match state {
+        PatchState::Conflict => "fits nowhere".to_owned(),
+        PatchState::Ambiguous => "fits in more than one place".to_owned(),
+        PatchState::Malformed => "could not be read".to_owned(),
+        state => format!("is {}", state.word()),
+    }
 }
 
 /// Where a patch stands after something happened to it.
@@ -261,7 +271,7 @@ mod tests {
         assert_eq!(after(S::Conflict, Act::Reject), Ok(S::Rejected));
         assert_eq!(
             after(S::Conflict, Act::Accept).unwrap_err().to_string(),
-            "a patch that is conflict can't be accepted"
+            "a patch that fits nowhere can't be accepted"
         );
         assert!(after(S::Accepted, Act::Reject).is_err());
         assert!(after(S::Proposed, Act::Revert).is_err());

@@ -66,17 +66,11 @@ fn keys_ask_the_run() {
         ("j H", Command::Run { steps: vec![id("01_load_config"), id("02_read_events")], retry_failed: false }),
         (
             "5 A y",
-            Command::Accept {
-                patch: PatchId(17),
-                files: proposal().files,
-                comment: None,
-                replay: false,
-                anyway: false,
-            },
+            Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: false, anyway: true },
         ),
         (
             "5 X y",
-            Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: true, anyway: false },
+            Command::Accept { patch: PatchId(17), files: proposal().files, comment: None, replay: true, anyway: true },
         ),
         ("5 D n o enter", Command::Reject { patch: PatchId(17), comment: Some("no".into()) }),
         ("6 j j r y", Command::Restore { step: id("04_clean_events"), version: VersionNumber(2) }),
