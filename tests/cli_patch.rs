@@ -1,6 +1,6 @@
 //! Patches from the command line: taken in, shown, accepted whole and in part, rejected and taken back.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod common;
 
