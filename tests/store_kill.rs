@@ -168,7 +168,6 @@ impl Child {
             provenance: Provenance { patch: Some(patch), ..proposal.provenance },
             decision: Some(Decision { patch, from, to: PatchState::Accepted }),
             pin: None,
-            pin: None,
             changes,
         };
         self.tell(&Line::Begin { patch: Some(patch), saves: None });
