@@ -16,6 +16,10 @@ use crate::store::{Hold, StoreError};
 /// again, as long as it is not further away than this.
 const REMEMBERED: usize = 16;
 
+/// In a run of no more steps than this, all that is remembered is read before an update: what a mark calls fresh may
+/// turn out not to hold, and then an earlier execution may.
+const FEW: usize = 500;
+
 /// What is remembered of a step.
 #[derive(Debug, Default)]
 pub(super) struct Record {
@@ -179,7 +183,9 @@ impl Book {
             let Some(entry) = self.steps.get(place) else { break };
             let id = entry.file.id.clone();
             let Some(record) = self.records.get_mut(&id) else { continue };
-            let wanted = if place < first { Reach::Whole } else { Reach::All };
+            // Where another than the newest holds, either may hold now, and each is told whole.
+            let settled = place < first && self.steps.len() > FEW && record.past.len() <= 1;
+            let wanted = if settled { Reach::Whole } else { Reach::All };
             if record.reach >= wanted {
                 continue;
             }

@@ -1,7 +1,7 @@
 """Values to bytes and back: for comparing (digests) and for carrying into another process.
 
-Names travel as bytes: a pickle tells whether two strings are one object, which for names of attributes and
-functions says nothing, and is another after they were brought over.
+Whether two equal strings are one object says nothing, and is another after they were brought over: names travel
+as bytes, and equal strings of one pickle are one.
 
 Both use one pickler. It rebuilds functions on the run's own namespace, refers to definitions that stand under
 a name by that name, keeps numpy views on their base, and copies objects of classes made by steps by their
@@ -18,7 +18,6 @@ import sys
 import types
 from typing import Any, Callable
 
-_loads = pickle.loads
 _HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 _CLASS_PARTS = frozenset(
     ("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__static_attributes__", "__firstlineno__", "_abc_impl",
@@ -164,6 +163,12 @@ class Pickler(pickle.Pickler):
         self._members = members
         self._digest = digest
         self._keep: list[Any] = []  # objects made on the way must outlive the memo, which goes by id
+        self._strings: dict[str, str] = {}
+
+    def persistent_id(self, value: Any) -> Any:
+        if type(value) is str:
+            return self._strings.setdefault(value, value)
+        return None
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
@@ -327,6 +332,12 @@ class Pickler(pickle.Pickler):
         return (reduced[0], parts, *reduced[2:])
 
 
+class Unpickler(pickle.Unpickler):
+    """Reads what [`Pickler`] wrote."""
+
+    persistent_load = str  # gives the very string that it is given
+
+
 class _Owned:
     """Wraps an array that is pickled by its content, whatever memory it shares."""
 
@@ -385,7 +396,7 @@ def dump(value: Any, owner: dict[int, str], members: frozenset[str], digest: boo
 
 def load(data: bytes) -> Any:
     """The value that `data` holds. Only ever called on bytes that this run's own engine vouches for."""
-    return _loads(data)
+    return Unpickler(io.BytesIO(data)).load()
 
 
 Reducer = Callable[..., Any]
