@@ -74,7 +74,6 @@ fn stop_ends_what_another_command_runs_and_its_record_stays() {
 }
 
 #[test]
-#[ignore = "hangs on which of two processes is faster; run by hand"]
 fn what_was_asked_of_an_owner_that_died_is_done_by_who_asked() {
     let run = Run::new(&[("a.py", WAIT)]);
     let mut owner = Held::start(&run);
@@ -86,8 +85,8 @@ fn what_was_asked_of_an_owner_that_died_is_done_by_who_asked() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Once it answers, the second has had time to join or will find the run free: both are right.
-    run.json("status", &[]);
+    // Until the owner says that the second's request waits for it.
+    while run.json("status", &[])["waiting"] != 1 {}
     owner.child.kill().unwrap();
     owner.child.wait().unwrap();
     run.write("go", "");

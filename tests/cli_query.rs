@@ -252,3 +252,76 @@ fn the_doctor_tells_how_large_the_record_is_and_whether_it_is_whole() {
     assert_eq!(facts("set aside")["standing"], "not_used");
     assert_eq!(run.read("01_load.py"), "rows = [1, 2, 4]\n");
 }
+
+#[test]
+fn a_file_that_a_step_writes_has_versions_a_writer_and_readers() {
+    let run = told();
+    let artifacts = run.json("query", &["artifacts"])["artifacts"].clone();
+    let artifact = &artifacts[0];
+    assert_eq!((&artifact["path"], &artifact["written_by"]), (&json!("out.txt"), &json!("03_write")));
+    assert_eq!((&artifact["readers"], &artifact["versions"]), (&json!(["04_read"]), &json!(2)));
+    assert_eq!(artifact["state"], "as it was left");
+    let versions = run.json("query", &["artifacts", "out.txt"])["versions"].clone();
+    assert_eq!((&versions[0]["number"], &versions[1]["number"]), (&json!(2), &json!(1)));
+    assert_ne!(versions[0]["digest"], versions[1]["digest"]);
+}
+
+#[test]
+fn a_written_file_that_is_edited_outside_marks_its_readers_stale_and_is_kept() {
+    let run = told();
+    run.write("out.txt", "by hand");
+    let status = run.json("status", &[]);
+    let standing = |id: &str| {
+        let steps = status["steps"].as_array().unwrap();
+        steps.iter().find(|step| step["id"] == id).unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((standing("04_read"), standing("test_clean")), ("stale".into(), "fresh".into()));
+    assert_eq!(run.json("query", &["artifacts"])["artifacts"][0]["state"], "changed outside");
+    run.json("run", &[]);
+    let store = reweave::store::Reader::open(run.path()).unwrap();
+    let kept = store.kept_files("out.txt").unwrap();
+    assert_eq!(store.get_blob(&kept[0].content).unwrap(), b"by hand");
+}
+
+#[test]
+fn what_a_step_says_that_it_produces_must_be_there_after_it() {
+    let run = Run::new(&[
+        ("a.py", "# /// step\n# produces = [\"model.json\"]\n# ///\nx = 1\n"),
+        ("b.py", "print(open('model.json').read())\n"),
+    ]);
+    let answer = run.json("run", &[]);
+    assert_eq!(answer["steps"][0]["status"], "failed");
+    let message = answer["steps"][0]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("model.json"), "{message}");
+    run.write("a.py", "# /// step\n# produces = [\"model.json\"]\n# ///\nopen('model.json', 'w').write('{}')\n");
+    assert_eq!(run.json("run", &[])["steps"][1]["stdout"], "{}\n");
+}
+
+#[test]
+fn tests_say_what_they_cover_and_a_function_by_which_tests_it_is_covered() {
+    let run = told();
+    let status = run.json("status", &[]);
+    assert_eq!(status["steps"][4]["covers"], json!([{"step": "02_clean", "names": ["clean"]}]));
+    assert_eq!(status["steps"][0]["covers"], json!([]));
+    let tests = run.json("query", &["tests", "02:clean"])["tests"].clone();
+    assert_eq!(tests, json!([{"id": "test_clean", "direct": true, "names": ["clean"]}]));
+    let through = run.json("query", &["tests", "01"])["tests"].clone();
+    assert_eq!(through, json!([{"id": "test_clean", "direct": false, "names": ["clean"]}]));
+    assert_answer!(run.call("query", &["tests", "02:clean"]), @"test_clean  reads clean");
+}
+
+#[test]
+fn a_module_that_a_step_writes_is_an_artifact_like_any_other() {
+    let module = "# /// step\\n# kind = \"module\"\\n# ///\\nVALUE = 3\\n";
+    let run = Run::new(&[
+        ("a.py", &format!("with open('helper.py', 'w') as file:\n    file.write('{module}')\ndel file\n")),
+        ("b.py", "import helper\nprint(helper.VALUE)\n"),
+    ]);
+    assert_eq!(run.json("run", &[])["steps"][1]["stdout"], "3\n");
+    let artifacts = run.json("query", &["artifacts"])["artifacts"].clone();
+    assert_eq!((&artifacts[0]["path"], &artifacts[0]["readers"]), (&json!("helper.py"), &json!(["b"])));
+    run.write("helper.py", &run.read("helper.py").replace('3', "4"));
+    let status = run.json("status", &[]);
+    let b = status["steps"].as_array().unwrap().iter().find(|step| step["id"] == "b").unwrap().clone();
+    assert_eq!(b["status"], "stale", "{status}");
+}

@@ -12,10 +12,12 @@ use super::log::{known_step, moment};
 use super::moments::{exact, local};
 use super::session::Session;
 use super::{CliError, Context, Palette, Role};
-use crate::step::{StepId, plain, plain_line};
-use crate::store::query::{Affected, Credit, Difference, ExecutionDifference, Moment, Needed, Standing, Touch};
-use crate::store::{Reader, StoreError, Subject};
-use crate::workbench::{Options, Snapshot};
+use crate::step::{Digest, StepId, plain, plain_line};
+use crate::store::query::{
+    Affected, Artifact, ArtifactVersion, Credit, Difference, ExecutionDifference, Moment, Needed, Standing, Touch,
+};
+use crate::store::{LARGEST_BLOB, Reader, StoreError, Subject};
+use crate::workbench::{Covering, Options, Snapshot};
 
 /// Ask about the run over time
 ///
@@ -70,6 +72,16 @@ enum Question {
         /// Another
         after: String,
     },
+    /// Which files steps write: by which version of which step, who reads them, and whether they are as they were left
+    Artifacts {
+        /// The versions of this file alone
+        path: Option<String>,
+    },
+    /// Which tests cover a step, or one function or variable of it
+    Tests {
+        /// The step, or STEP:NAME
+        step: String,
+    },
     /// What became of what each agent proposed
     ByAgent,
     /// What became of what each model proposed
@@ -93,13 +105,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
             })
         }
         Question::AffectedBy { step } => {
-            let (step, name) = match session.step(&step) {
-                Ok(id) => (id, None),
-                Err(error) => match step.rsplit_once(':') {
-                    Some((step, name)) => (session.step(step)?, Some(name.to_owned())),
-                    None => return Err(error),
-                },
-            };
+            let (step, name) = step_and_name(&step, &session)?;
             let subject = name.as_deref().map(Subject::name);
             let affected = match store.affected_by(&step, subject.as_ref())? {
                 found if found.is_empty() => by_text(session.snapshot(), &step, name.as_deref()),
@@ -141,9 +147,110 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
             context.answer(&document, |palette| touches.iter().map(|t| touch_told(t, "read it", palette)).collect())
         }
         Question::Diff { before, after } => diff(&before, &after, &store, context),
+        Question::Artifacts { path: None } => artifacts(&store, &args.dir, context),
+        Question::Artifacts { path: Some(path) } => versions_of(&path, &store, context),
+        Question::Tests { step } => {
+            let (step, name) = step_and_name(&step, &session)?;
+            let tests = session.snapshot().tests_of(&step, name.as_deref().as_slice());
+            let row = |c: &Covering| json!({"id": c.test, "direct": c.direct, "names": c.names});
+            let document = json!({"step": step, "name": name, "tests": tests.iter().map(row).collect::<Vec<_>>()});
+            let note = |c: &Covering| {
+                let names = c.names.join(", ");
+                if c.direct { format!("reads {names}") } else { format!("reads {names}, made with it") }
+            };
+            context.answer(&document, |palette| list(tests.iter().map(|c| (&c.test, note(c))), palette))
+        }
         Question::ByAgent => credits(store.by_agent()?.into_iter(), context),
         Question::ByModel => credits(store.by_model()?.into_iter(), context),
     }
+}
+
+/// A step, or one name of it: `STEP:NAME`.
+fn step_and_name(text: &str, session: &Session) -> Result<(StepId, Option<String>), CliError> {
+    match session.step(text) {
+        Ok(id) => Ok((id, None)),
+        Err(error) => match text.rsplit_once(':') {
+            Some((step, name)) => Ok((session.step(step)?, Some(name.to_owned()))),
+            None => Err(error),
+        },
+    }
+}
+
+/// The files that steps write.
+fn artifacts(store: &Reader, dir: &Path, context: &Context) -> Result<ExitCode, CliError> {
+    let mut rows = Vec::new();
+    let mut told = String::new();
+    for artifact in store.artifacts()? {
+        let state = state_of(&artifact, dir);
+        let versions = store.artifact_versions(&artifact.path)?.len();
+        let Artifact { path, content, step, version, execution, readers } = artifact;
+        let read = if readers.is_empty() {
+            "read by no step".to_owned()
+        } else {
+            format!("read by {}", readers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        };
+        let shown = plain_line(&path).into_owned();
+        let _ = writeln!(told, "{shown}  {state}; written by {step} {version}; {read}; versions: {versions}");
+        rows.push(json!({
+            "path": path,
+            "state": state,
+            "digest": content,
+            "written_by": step,
+            "version": version,
+            "execution": execution,
+            "readers": readers,
+            "versions": versions,
+        }));
+    }
+    if told.is_empty() {
+        told.push_str("no step wrote a file\n");
+    }
+    context.answer(&json!({ "artifacts": rows }), |_| told)
+}
+
+/// Whether a file is as the last step left it that writes it.
+fn state_of(artifact: &Artifact, dir: &Path) -> &'static str {
+    let path = Path::new(&artifact.path);
+    if !path.components().all(|part| matches!(part, std::path::Component::Normal(_))) {
+        return "outside the run";
+    }
+    let path = dir.join(path);
+    let Ok(found) = std::fs::symlink_metadata(&path) else {
+        return if artifact.content.is_none() { "removed" } else { "gone" };
+    };
+    let Some(content) = artifact.content else { return "not kept" };
+    let there = (found.is_file() && found.len() <= LARGEST_BLOB as u64).then(|| std::fs::read(&path).ok()).flatten();
+    match there {
+        Some(bytes) if Digest::of(&bytes) == content => "as it was left",
+        _ => "changed outside",
+    }
+}
+
+/// The versions of a file that steps write.
+fn versions_of(path: &str, store: &Reader, context: &Context) -> Result<ExitCode, CliError> {
+    let versions = store.artifact_versions(path)?;
+    let row = |one: &ArtifactVersion| {
+        json!({
+            "number": one.number,
+            "digest": one.content,
+            "written_by": one.step,
+            "version": one.version,
+            "execution": one.execution,
+            "when": exact(one.at),
+        })
+    };
+    let document = json!({"path": path, "versions": versions.iter().map(row).collect::<Vec<_>>()});
+    context.answer(&document, |palette| {
+        let mut told = String::new();
+        for one in &versions {
+            let what = one.content.map_or_else(|| "removed, or not kept".to_owned(), |content| content.short());
+            let when = palette.paint(Role::Dim, local(one.at));
+            let step = plain_line(one.step.as_str()).into_owned();
+            let step = palette.paint(Role::Name, step);
+            let _ = writeln!(told, "v{}  {when}  {what} by {step} {}", one.number, one.version);
+        }
+        if told.is_empty() { "no step wrote it\n".to_owned() } else { told }
+    })
 }
 
 /// Who touched a variable; where nobody did, who touched the file of that name.

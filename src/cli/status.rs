@@ -54,6 +54,7 @@ fn document(snapshot: &Snapshot) -> Value {
             "recorded": row.recorded,
             "nondeterministic": row.nondeterministic,
             "syntax_error": row.syntax_error,
+            "covers": snapshot.covered_by(&row.id),
             "duration_ms": row.duration_us.map(millis),
         })
     };
@@ -73,6 +74,7 @@ fn document(snapshot: &Snapshot) -> Value {
         "patches": snapshot.patches.iter().map(patch).collect::<Vec<_>>(),
         "problems": snapshot.problems,
         "running": snapshot.running.as_ref().map(|(step, _)| step),
+        "waiting": snapshot.waiting,
     })
 }
 

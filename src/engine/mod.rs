@@ -4,6 +4,7 @@
 //!
 //! - [`Engine`]: owns the interpreter processes of one run. [`Engine::update`] brings a list of [`Task`]s
 //!   up to date and tells what happens as [`Report`]s; [`Engine::state`] answers what stood after a step.
+//! - [`Executor`]: the same for a library's use: texts in, executions out.
 //! - [`Settings`]: what is fixed while an engine lives: directory, interpreter, seed, limits.
 //! - [`Aside`]: a second engine from [`Engine::aside`] that can't touch the run: for trials and for checking.
 //! - [`Verification`]: everything run from nothing on the side, compared with what is held.
@@ -18,6 +19,7 @@
 mod aside;
 mod disk;
 mod execute;
+mod executor;
 mod line;
 mod output;
 mod parser;
@@ -32,6 +34,7 @@ mod verify;
 mod walk;
 
 pub use aside::{Aside, Isolation};
+pub use executor::{Executed, Executor};
 pub use parser::InterpreterParser;
 pub use task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};

@@ -9,7 +9,7 @@ use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
 
 use crate::analysis::{Occurrence, OccurrenceKind, StepNames};
-use crate::step::{Digest, Name, Reason, StepId};
+use crate::step::{Digest, Execution, Name, Outcome, Reason, StepId, Stream, Variable, Written};
 
 use super::inference::{Inference, Place};
 use super::{Edge, EdgeKind, Resolved};
@@ -45,6 +45,26 @@ pub struct StepOutput {
     pub names: BTreeMap<Name, Option<(Digest, String)>>,
     /// Whether it ended with an error.
     pub failed: bool,
+}
+
+impl StepOutput {
+    /// What `execution` gave. Short forms come from `variables`, as an interpreter tells them; where it did not, they
+    /// are empty. No live object is among them.
+    pub fn of(execution: &Execution, variables: &[Variable]) -> Self {
+        let short = |name: &Name| {
+            let variable = variables.iter().find(|variable| *variable.name == **name);
+            variable.map(|variable| variable.repr.clone()).unwrap_or_default()
+        };
+        let writes = &execution.observation.writes;
+        let value = |(name, written): (&Name, &Option<Written>)| {
+            (name.clone(), written.as_ref().map(|written| (written.digest, short(name))))
+        };
+        Self {
+            text: execution.output.text(Stream::Stdout),
+            names: writes.iter().map(value).collect(),
+            failed: execution.outcome == Outcome::Failed,
+        }
+    }
 }
 
 /// What makes one step need another: the weight of an edge.

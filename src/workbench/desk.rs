@@ -462,6 +462,9 @@ impl Desk {
             JobKind::Plan { marked, .. } => marked.clone(),
             JobKind::Update { .. } | JobKind::State { .. } | JobKind::Verify { .. } => BTreeSet::new(),
         };
+        if matches!(job.kind, JobKind::Update { .. }) {
+            self.book.keep_edits()?;
+        }
         let tasks = self.book.tasks(&marked)?;
         let texts: Vec<(StepId, Digest)> =
             self.book.steps().iter().map(|entry| (entry.file.id.clone(), entry.file.digest)).collect();
@@ -752,6 +755,7 @@ impl Desk {
             nothing: self.book.nothing().cloned(),
             running: self.running.clone(),
             progress: self.current.as_ref().filter(updating).map(|(_, update)| update.progress()),
+            waiting: self.jobs.len(),
             replay_on_save: self.replay_on_save,
             engine: self.view.clone(),
             watch: self.watch.clone(),

@@ -57,6 +57,14 @@ impl FileLook {
         Self { root, known: RefCell::default() }
     }
 
+    /// The bytes of a regular file within the run, if they are few enough to be kept.
+    pub(super) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        let inside = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let path = self.root.join(path);
+        let found = fs::symlink_metadata(&path).ok().filter(|found| inside && found.is_file())?;
+        (found.len() <= LARGEST).then(|| fs::read(&path).ok()).flatten()
+    }
+
     /// The digest of a file's bytes; `None` where it can't be read.
     fn digest(&self, path: &Path, found: &Metadata) -> Option<Digest> {
         let stamp = Stamp::of(found);

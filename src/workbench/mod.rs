@@ -11,6 +11,7 @@ mod answer;
 mod book;
 mod code;
 mod command;
+mod covering;
 mod decide;
 mod desk;
 mod engine_room;
@@ -39,6 +40,7 @@ pub use answer::{
     TrialView, ValueChange, Weight,
 };
 pub use command::{Command, Request, Ticket};
+pub use covering::{Covered, Covering};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};
 pub use handle::Handle;
 pub use open::{Options, open};

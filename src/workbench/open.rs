@@ -7,7 +7,7 @@ use std::thread;
 use super::book::Book;
 use super::desk::{Desk, Input, OPENER};
 use super::setup::Setup;
-use super::{Event, Failure, Handle, Level};
+use super::{Event, Failure, Handle, Level, Request};
 use crate::run::{RunDir, RunError, Tree, UserDirs};
 
 /// How a run is opened.
@@ -35,7 +35,7 @@ pub fn open(dir: &Path, options: Options) -> Result<(Handle, Receiver<Event>), F
     let handle = match open_for(dir, &options, &events)? {
         Opened::Here(desk) => {
             let opener = Opener(desk);
-            Handle::new(move |request| opener.0.send(Input::Ask(OPENER, request)).is_ok())
+            Handle::new(move |request| opener.ask(request))
         }
         #[cfg(unix)]
         Opened::There(stream) => super::remote::join(stream, dir.to_owned(), options, events)?,
@@ -99,6 +99,13 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
 
 /// The way of the face that opened the workbench. When its last handle is gone, so is the workbench.
 pub(super) struct Opener(pub(super) Sender<Input>);
+
+impl Opener {
+    /// Hands a request over, and says whether anyone was there to take it.
+    pub(super) fn ask(&self, request: Request) -> bool {
+        self.0.send(Input::Ask(OPENER, request)).is_ok()
+    }
+}
 
 impl Drop for Opener {
     fn drop(&mut self) {

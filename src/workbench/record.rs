@@ -3,13 +3,14 @@
 //! Opening a run reads of each step only what it takes to say how it stands. What it printed and showed, and what it
 //! did before that, is read when it is needed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Failure;
 use super::book::{Book, Entry};
-use super::marks::Verdict;
-use crate::step::{Digest, Execution, ExecutionId, Outcome, Reason, Status, StepId, VersionNumber};
+use super::marks::{Disk, Verdict};
+use super::moment::now;
+use crate::step::{Digest, Execution, ExecutionId, FileContent, Outcome, Reason, Status, StepId, VersionNumber};
 use crate::store::{Hold, StoreError};
 
 /// How many earlier executions of a step the engine is shown: an edit that is taken back finds its results
@@ -205,6 +206,29 @@ impl Book {
                 }
                 Err(error) => return Err(self.failure(error)),
             }
+        }
+        Ok(())
+    }
+
+    /// Keeps what a person or another program left in files that steps write: an update may overwrite it.
+    pub(super) fn keep_edits(&self) -> Result<(), Failure> {
+        let mut left: BTreeMap<&str, &FileContent> = BTreeMap::new();
+        for entry in &self.steps {
+            let held = self.records.get(&entry.file.id).and_then(|record| record.held.as_ref());
+            let written = held.map(|(execution, _)| &execution.observation.files_written);
+            left.extend(written.into_iter().flatten().map(|(path, write)| (path.as_str(), &write.after)));
+        }
+        for (path, content) in left {
+            if self.files.holds(path, content) != Some(false) {
+                continue;
+            }
+            let Some(bytes) = self.files.bytes(path) else { continue };
+            // What an execution left, or was kept before, is there already.
+            if self.store.has_blob(&Digest::of(&bytes)).map_err(|error| self.failure(error))? {
+                continue;
+            }
+            let (_, kept) = self.store.keep_file(path, bytes, now());
+            kept.wait().map_err(|error| self.failure(error))?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::desk::{ClientId, Input, OPENER};
+use super::desk::{ClientId, Input};
 use super::open::{Opened, Opener, open_for};
 use super::{Command, Event, Failure, Handle, Level, Options, Request, Ticket};
 
@@ -89,7 +89,15 @@ pub(super) fn join(
     options: Options,
     events: Sender<Event>,
 ) -> Result<Handle, Failure> {
-    let (line, reader) = greet(stream)?;
+    let (line, reader) = match greet(stream) {
+        Ok(ends) => ends,
+        // It ended just now: there is another owner, or none.
+        Err(Unmet::Gone(_)) => match meet(&dir, &options, &events)? {
+            Met::There(line, reader) => (line, reader),
+            Met::Here(desk) => return Ok(Handle::new(move |request| desk.ask(request))),
+        },
+        Err(Unmet::Other(failure)) => return Err(failure),
+    };
     let link = Arc::new(Link::default());
     link.state().target = Target::There(line);
     let mine = Arc::clone(&link);
@@ -101,20 +109,63 @@ pub(super) fn join(
     Ok(Handle::new(move |request| end.0.ask(request)))
 }
 
-fn greet(stream: UnixStream) -> Result<(BufWriter<UnixStream>, BufReader<UnixStream>), Failure> {
-    let gone = |error: io::Error| Failure {
-        what: format!("the workbench that has this run open does not answer: {error}"),
-        hint: Some("try again, or close it".to_owned()),
-    };
+/// Whom one finds at a run.
+enum Met {
+    /// Its owner, in another process.
+    There(BufWriter<UnixStream>, BufReader<UnixStream>),
+    /// Nobody: a desk of this process owns it now.
+    Here(Opener),
+}
+
+/// Why there was no greeting.
+enum Unmet {
+    /// The line ended.
+    Gone(io::Error),
+    /// Who is there can't be spoken with.
+    Other(Failure),
+}
+
+/// How often an owner that does not answer is looked for again. One that was killed lets go of its socket and of its
+/// lock one after the other, and whoever comes in between finds neither an owner nor a free run.
+const TRIES: u32 = 100;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Opens the run in `dir` here, or greets who has it open.
+fn meet(dir: &std::path::Path, options: &Options, events: &Sender<Event>) -> Result<Met, Failure> {
+    let mut tries = 0;
+    loop {
+        let stream = match open_for(dir, options, events)? {
+            Opened::Here(desk) => return Ok(Met::Here(Opener(desk))),
+            Opened::There(stream) => stream,
+        };
+        match greet(stream) {
+            Ok((writer, reader)) => return Ok(Met::There(writer, reader)),
+            Err(Unmet::Gone(_)) if tries < TRIES => {
+                tries += 1;
+                thread::sleep(PAUSE);
+            }
+            Err(Unmet::Gone(error)) => {
+                return Err(Failure {
+                    what: format!("the workbench that has this run open does not answer: {error}"),
+                    hint: Some("try again, or close it".to_owned()),
+                });
+            }
+            Err(Unmet::Other(failure)) => return Err(failure),
+        }
+    }
+}
+
+fn greet(stream: UnixStream) -> Result<(BufWriter<UnixStream>, BufReader<UnixStream>), Unmet> {
+    let gone = Unmet::Gone;
     let mut reader = BufReader::new(stream.try_clone().map_err(gone)?);
     let mut writer = BufWriter::new(stream);
     write(&mut writer, &Greeting::own()).and_then(|()| writer.flush()).map_err(gone)?;
     match read::<Greeting>(&mut reader).map_err(gone)? {
         Some(greeting) if greeting == Greeting::own() => Ok((writer, reader)),
-        Some(Greeting { reweave }) => Err(Failure {
+        Some(Greeting { reweave }) => Err(Unmet::Other(Failure {
             what: format!("this run is open in reweave {reweave}, and this is {}", env!("CARGO_PKG_VERSION")),
             hint: Some("close it there, or use the same version".to_owned()),
-        }),
+        })),
         None => Err(gone(io::ErrorKind::UnexpectedEof.into())),
     }
 }
@@ -176,7 +227,7 @@ impl LinkState {
             Target::There(writer) => drop(write(writer, &request).and_then(|()| writer.flush())),
             Target::Here(desk) => {
                 self.pending.clear();
-                let _ = desk.0.send(Input::Ask(OPENER, request));
+                desk.ask(request);
             }
             Target::Nobody | Target::Closed => {}
         }
@@ -241,9 +292,9 @@ fn hear(
             let _ = events.send(Event::Closed);
             return;
         }
-        let opened = open_for(dir, options, events).and_then(|opened| match opened {
-            Opened::Here(desk) => Ok((Target::Here(Opener(desk)), None)),
-            Opened::There(stream) => greet(stream).map(|(writer, reader)| (Target::There(writer), Some(reader))),
+        let opened = meet(dir, options, events).map(|met| match met {
+            Met::Here(desk) => (Target::Here(desk), None),
+            Met::There(writer, reader) => (Target::There(writer), Some(reader)),
         });
         let next = match opened {
             Ok((target, next)) => link.state().go_on(target).then_some(next),
@@ -332,7 +383,7 @@ mod tests {
             writer.flush().unwrap();
             theirs
         });
-        let failure = greet(ours).unwrap_err();
+        let Err(Unmet::Other(failure)) = greet(ours) else { unreachable!() };
         assert!(failure.what.starts_with("this run is open in reweave 9.9.9"), "{}", failure.what);
         drop(other.join());
     }

@@ -29,6 +29,9 @@ pub struct Snapshot {
     pub running: Option<(StepId, Millis)>,
     /// What of the request that is being worked on is done: steps settled, steps in all.
     pub progress: Option<(usize, usize)>,
+    /// How many requests wait until the engine is free.
+    #[serde(default)]
+    pub waiting: usize,
     /// Whether a saved file is replayed at once.
     pub replay_on_save: bool,
     /// The engine in a few words.

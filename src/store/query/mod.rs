@@ -7,12 +7,14 @@
 //! - [`Affected`], [`Needed`]: what depends on a step, and what a step depends on, by recorded reads.
 //! - [`Touch`]: an execution that wrote or read a name.
 //! - [`Difference`], [`ExecutionDifference`]: two moments, two runs, two executions set side by side.
+//! - [`Artifact`]: a file that steps write, with versions of its own ([`ArtifactVersion`]).
 //! - [`Credit`]: what became of what an agent or a model proposed.
 //! - [`Entry`], [`Happening`], [`LogFilter`]: the story, newest first.
 //!
 //! All of them work on what executions were seen to read and write, never on what the sources seem to say: the
 //! graph has that. A namespace is names with digests here, never live values.
 
+mod artifacts;
 mod credit;
 mod cut;
 mod depends;
@@ -26,6 +28,7 @@ mod touch;
 pub(crate) use cut::CutStep;
 pub(crate) use pair::content_digest;
 
+pub use artifacts::{Artifact, ArtifactVersion};
 pub use credit::Credit;
 pub use depends::{Affected, Needed};
 pub use diff::{Difference, EdgeDifference, StepAt, StepDifference, ValueDifference};
