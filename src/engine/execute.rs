@@ -129,7 +129,7 @@ pub(super) fn execute(
         missing_products(bench.disk, task, &mut execution);
     }
     if alive {
-        node.state.apply(&execution.observation);
+        node.state.executed(&execution.observation);
     }
     Ok(Done { execution: Arc::new(execution), alive })
 }

@@ -209,8 +209,13 @@ impl Engine {
             let Some((place, expected)) = walk.line.get(index).cloned() else { break };
             let Some(task) = walk.tasks.get(place) else { break };
             if how == Rebuild::AsNeeded && self.can_be_carried(&expected) {
-                wanted.apply(&expected.observation);
-                continue;
+                let mut after = wanted.clone();
+                after.apply(&expected.observation);
+                // Where a record does not tell what a name holds then, the process must.
+                if !after.names.values().any(|slot| matches!(slot, Slot::Unknown(None))) {
+                    wanted = after;
+                    continue;
+                }
             }
             match self.catch_up(node, &wanted, keys.get(..index).unwrap_or_default())? {
                 Some(there) => node = there,

@@ -162,6 +162,17 @@ impl State {
         }
     }
 
+    /// Moves over a step that was executed in the very process that holds this state: what the process says of any
+    /// name is so.
+    pub(super) fn executed(&mut self, seen: &Observation) {
+        for (name, written) in &seen.writes {
+            self.put(name, written.as_ref());
+        }
+        for (path, write) in &seen.files_written {
+            self.files.insert(path.clone(), write.after.clone());
+        }
+    }
+
     fn put(&mut self, name: &Name, written: Option<&Written>) {
         match written {
             Some(written) => {

@@ -248,3 +248,16 @@ fn what_notebooks_take_from_ipython_is_there_without_it() {
     let shown = &run.held[&"2".parse::<StepId>().unwrap()][0].displays;
     assert_eq!(shown[0].mime["text/html"], "<b>x</b>");
 }
+
+#[test]
+fn what_holds_a_function_by_another_name_holds_it_when_the_name_is_taken() {
+    let before = [
+        ("1", "def f(a=2):\n    return a\ng = f\nheld = [f]\n"),
+        ("2", "def f(a=7):\n    return a\n"),
+        ("3", "print(g(), held[0](), f(), g is f)\n"),
+        ("4", "x = 1\n"),
+    ];
+    let mut after = before;
+    after[3] = ("4", "x = 2\nprint(g(), held[0](), f(), g is f)\n");
+    assert_eq!(sound(&before, &after), ["4"]);
+}

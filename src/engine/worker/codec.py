@@ -16,7 +16,7 @@ import marshal
 import pickle
 import sys
 import types
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 _HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 _CLASS_PARTS = frozenset(
@@ -164,6 +164,8 @@ class Pickler(pickle.Pickler):
         self._digest = digest
         self._keep: list[Any] = []  # objects made on the way must outlive the memo, which goes by id
         self._strings: dict[str, str] = {}
+        self.places: set[int] = set()  # ids of what is pickled by its parts, and so not in the memo
+        self.differs = False
 
     def persistent_id(self, value: Any) -> Any:
         if type(value) is str:
@@ -184,6 +186,8 @@ class Pickler(pickle.Pickler):
                 None if self._digest else value.__doc__, _bytes(module) if type(module) is str else None,
             )  # fmt: skip
             self._keep.append(state)
+            self.places.add(id(value.__dict__))
+            self.differs = True
             head = (value.__code__, _bytes(value.__name__), _bytes(value.__qualname__), value.__closure__)
             return _function, head, state, None, None, _function_state
         if kind is types.CellType:
@@ -194,6 +198,7 @@ class Pickler(pickle.Pickler):
             self._keep.append(content)
             return _cell, (), content, None, None, _cell_state
         if kind is types.CodeType:
+            self.differs = True
             if self._digest:
                 return _code, (_bytes(repr(code_parts(value))),)
             return _code, (marshal.dumps(value, 2),)
@@ -236,6 +241,7 @@ class Pickler(pickle.Pickler):
         name = self._owner.get(id(value))
         if name is not None and name not in self._members:
             return _definition, (_bytes(name),)
+        self.differs = True
         meta = type(value)
         if meta.__name__ not in _SIMPLE_METAS and not self._digest:
             raise Uncarryable(f"a class made by {meta.__name__}")
@@ -270,12 +276,15 @@ class Pickler(pickle.Pickler):
                             pass
         attributes = getattr(value, "__dict__", None)
         if attributes is not None:
+            self.places.add(id(attributes))
             if not all(type(key) is str for key in attributes):
                 raise Uncarryable("an object with attributes that are not named by strings")
             attributes = _pairs(attributes)
         if base is object:
-            if not type(kind).__name__ in _SIMPLE_METAS and not self._digest:
-                return NotImplemented
+            if type(kind).__name__ not in _SIMPLE_METAS:
+                self.differs = True
+                if not self._digest:
+                    return NotImplemented
             state: Any = (None, None, attributes, slots)
             self._keep.append(state)
             return _object, (kind,), state, None, None, _object_state
@@ -387,11 +396,20 @@ def _constant(const: Any) -> Any:
     return (type(const).__name__, repr(const))
 
 
-def dump(value: Any, owner: dict[int, str], members: frozenset[str], digest: bool) -> bytes:
+class Dumped(NamedTuple):
+    """Pickled values, and what else the pickler saw."""
+
+    data: bytes
+    ids: set[int]  # of the objects in it; temporary ones among them
+    differs: bool  # whether a pickle for carrying is another than one for a digest
+
+
+def dump(value: Any, owner: dict[int, str], members: frozenset[str], digest: bool) -> Dumped:
     """Pickles `value`; raises whatever the objects raise, or [`Uncarryable`]."""
     file = io.BytesIO()
-    Pickler(file, owner, members, digest).dump(value)
-    return file.getvalue()
+    pickler = Pickler(file, owner, members, digest)
+    pickler.dump(value)
+    return Dumped(file.getvalue(), pickler.places | pickler.memo.copy().keys(), pickler.differs)
 
 
 def load(data: bytes) -> Any:

@@ -35,6 +35,9 @@ class Space:
         self.reaches: dict[str, walk.Reach] = {}
         self.components: dict[str, Component] = {}
         self._holder: dict[int, str] = {}  # id of a mutable object -> a name that reaches it
+        self._bound: dict[str, int] = {}  # name -> id of the value that was looked at
+        self._shape: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}  # members -> ids they reach, and those pickled
+        self._pickled: dict[str, bytes] = {}  # digest -> the bytes, until the step was told
 
     def names(self) -> list[str]:
         """The names that are there, without what Python itself puts there."""
@@ -64,26 +67,37 @@ class Space:
                 found.update(component.members)
         return found
 
-    def refresh(self, touched: set[str], stamp: str) -> set[str]:
+    def refresh(self, touched: set[str], stamp: str, rebound: set[str] = frozenset()) -> set[str]:  # type: ignore[assignment]
         """Looks at `touched` anew; returns the names whose component is another than before.
 
+        Names in `rebound` are known to hold another object than before.
         `stamp` stands for all that the step used: it makes the digest of what can't be pickled. A step that
         uses the same makes the same.
         """
         walk.learn_atoms()
         touched = set(touched)
+        reachable = touched - rebound
         owner = self.walker.find_owners(self.namespace)
         if owner != self.walker.owner:
-            moved = set(owner.values()) ^ set(self.walker.owner.values())
-            moved |= {n for i, n in owner.items() if self.walker.owner.get(i, n) != n}
+            # A definition that went from its name, or stands under another: who held it by that name holds it still.
+            moved = {name for number, name in self.walker.owner.items() if owner.get(number) != name}
+            moved |= {name for number, name in owner.items() if self.walker.owner.get(number) != name}
             self.walker.owner = owner
             for name, reach in self.reaches.items():
                 if not moved.isdisjoint(reach.refs):
                     touched.add(name)
+                    reachable.discard(name)
+            reachable -= moved
         before = self.components
+        afresh = self.closed(touched - reachable)
         touched = self.closed(touched)
+        same: dict[str, Component] = {}  # names whose component was found to be as it was, objects and all
+        for component in {before[name] for name in touched if name in before}:
+            if afresh.isdisjoint(component.members) and self._is_same(component):
+                same.update((name, component) for name in component.members)
         # Names that a touched definition's referrers hold by name stay as they are; a definition that came
         # or went is looked for in what holds it by value.
+        touched -= same.keys()
         gone = [name for name in touched if not self.has(name)]
         for name in touched:
             self._forget(name)
@@ -101,14 +115,20 @@ class Space:
             if name in group:
                 continue
             group[name] = name
-            reach = self.walker.reach(name, self.value(name))
+            value = self.value(name)
+            reach = self.walker.reach(name, value)
             self.reaches[name] = reach
+            self._bound[name] = id(value)
             for number in reach.ids:
                 holder = self._holder.get(number)
                 if holder is None:
                     self._holder[number] = name
                 elif holder in group:
                     group[find(holder)] = find(name)
+                elif holder in same:
+                    for other in same[holder].members:
+                        group[other] = name
+                        touched.add(other)
                 elif holder != name:
                     # An untouched component is reached after all: it is looked at anew with this one.
                     more = self.closed([holder])
@@ -131,6 +151,21 @@ class Space:
                 if old is None or old.digest != component.digest or old.members != component.members:
                     changed.add(name)
         return changed
+
+    def _is_same(self, component: Component) -> bool:
+        """Whether the same objects stand there with the same content: one pass in C instead of a walk."""
+        shape = self._shape.get(component.members)
+        if component.uncarryable is not None or shape is None:
+            return False
+        for name in component.members:
+            if not self.has(name) or self._bound.get(name) != id(self.value(name)):
+                return False
+        try:
+            values = [self.value(name) for name in component.members]
+            dumped = codec.dump(values, self.walker.owner, frozenset(component.members), True)
+        except Exception:
+            return False
+        return _hash(component.members, dumped.data) == component.digest and shape[0] & dumped.ids == shape[1]
 
     def _forget(self, name: str) -> None:
         reach = self.reaches.pop(name, None)
@@ -172,10 +207,13 @@ class Space:
         if why is None:
             try:
                 values = [self.value(name) for name in members]
-                data = codec.dump(values, self.walker.owner, frozenset(members), True)
-                hasher = hashlib.blake2b(repr(members).encode("utf-8", "surrogatepass"), digest_size=32)
-                hasher.update(data)
-                return Component(members, hasher.hexdigest(), tuple(sorted(refs)), None)
+                dumped = codec.dump(values, self.walker.owner, frozenset(members), True)
+                digest = _hash(members, dumped.data)
+                reached = set().union(*(self.reaches[name].ids for name in members))
+                self._shape[members] = (reached, reached & dumped.ids)
+                if not dumped.differs:
+                    self._pickled[digest] = dumped.data
+                return Component(members, digest, tuple(sorted(refs)), None)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:
@@ -189,8 +227,24 @@ class Space:
         """The component as bytes; raises where it can't be."""
         if component.uncarryable:
             raise codec.Uncarryable(component.uncarryable)
+        known = self._pickled.pop(component.digest, None)
+        if known is not None:
+            return known
         values = [self.value(name) for name in component.members]
-        return codec.dump(values, self.walker.owner, frozenset(component.members), False)
+        return codec.dump(values, self.walker.owner, frozenset(component.members), False).data
+
+    def told(self) -> None:
+        """What the last step made was told: its bytes are needed no more, nor what is known of names that went."""
+        self._pickled.clear()
+        if len(self._shape) > 2 * len(self.components) + 16:
+            alive = {component.members for component in self.components.values()}
+            self._shape = {members: shape for members, shape in self._shape.items() if members in alive}
+
+
+def _hash(members: tuple[str, ...], data: bytes) -> str:
+    hasher = hashlib.blake2b(repr(members).encode("utf-8", "surrogatepass"), digest_size=32)
+    hasher.update(data)
+    return hasher.hexdigest()
 
 
 def _short(error: BaseException) -> str:

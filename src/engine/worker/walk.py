@@ -46,7 +46,13 @@ def learn_atoms() -> None:
             _immutable_bases.append(getattr(numpy, name))
 
 
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and not _index_bases and isinstance(getattr(pandas, "Index", None), type):
+        _index_bases.append(pandas.Index)
+
+
 _learned: set[Any] = set()
+_index_bases: list[type] = []
 _immutable_bases: list[type] = []
 
 
@@ -192,6 +198,12 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
         if type(values).__module__ == "numpy" and not values.dtype.hasobject and _copies_on_write():
             return [], []  # frames are isolated from one another by copy-on-write
         return [value], [values]
+    if _index_bases and isinstance(value, _index_bases[0]):
+        # Nothing of an index changes but its names; what it keeps beside them are caches, shared with its views.
+        parts = getattr(value, "_levels", None)  # of a MultiIndex: each is an index
+        if parts is None:
+            parts = value._data if getattr(value, "dtype", None) == object else ()
+        return [value], [getattr(value, "_name", None), *getattr(value, "_names", ()), *parts]
     return None
 
 

@@ -323,7 +323,7 @@ class Worker:
             component = known.get(name)
             if component is not None:
                 referred.update(component.members)
-        changed = self.space.refresh(touched | {n for n in referred if self._mutable(n)}, stamp)
+        changed = self.space.refresh(touched | {n for n in referred if self._mutable(n)}, stamp, rebound)
         components = self.space.components
         writes: dict[str, Any] = {}
         incidental: dict[str, Any] = {}
@@ -355,6 +355,7 @@ class Worker:
                 if len(data) <= _CARRY_LIMIT:
                     values.append({"digest": component.digest, "members": component.members, "size": len(data)})
                     blobs.append(data)
+        self.space.told()
         kept = {w["digest"]: w["uncarryable"] for w in writes.values() if w and w["uncarryable"]}
         for written in writes.values():
             if written and written["digest"] in kept:
@@ -509,6 +510,7 @@ class Worker:
         self._learn_modules(_Closure(self), self.space.hidden)
         self.hidden.collect(self.space.hidden)
         touched |= self.space.refresh(touched, message.get("stamp", "loaded"))
+        self.space.told()
         found = {}
         for name, component in self.space.components.items():
             if name in touched:
