@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::Receiver;
 
-use reweave::cli::{CliError, Faces};
+use reweave::cli::{CliError, Faces, KeyRow, KeyTable};
 use reweave::ui;
 use reweave::workbench::{Event, Handle};
 
 fn main() -> ExitCode {
-    reweave::cli::main(Faces { terminal: Some(terminal) })
+    reweave::cli::main(Faces { terminal: Some(terminal), keys: Some(keys) })
 }
 
 /// The terminal interface, as the command line opens it.
@@ -17,4 +17,28 @@ fn terminal(dir: &Path, handle: Handle, events: Receiver<Event>) -> Result<ExitC
     ui::run(handle, events, ui::Options::of_run(dir))
         .map(ExitCode::from)
         .map_err(|error| CliError::new(format!("the terminal can't be used: {error}")))
+}
+
+/// The keys of the terminal interface, as the command line tells them.
+fn keys(dir: &Path) -> KeyTable {
+    let options = ui::Options::of_run(dir);
+    let (map, mut problems) = options.keymap();
+    problems.splice(0..0, options.problems.iter().cloned());
+    let mut rows = Vec::new();
+    for group in ui::app::action::Group::ALL {
+        for entry in ui::app::action::TABLE.iter().filter(|entry| entry.group == group) {
+            rows.push(KeyRow {
+                action: entry.name,
+                keys: map.keys(entry.action),
+                panel: match entry.scope {
+                    ui::app::action::Scope::In(pane) => Some(pane.title()),
+                    ui::app::action::Scope::Anywhere => None,
+                },
+                group: group.title(),
+                does: entry.doc,
+                configured: options.keys.iter().any(|(name, _)| name == entry.name),
+            });
+        }
+    }
+    KeyTable { rows, problems }
 }

@@ -22,6 +22,10 @@ impl Place {
     }
 
     fn config(&self, arguments: &[&str]) -> Output {
+        self.call("config", arguments)
+    }
+
+    fn call(&self, subcommand: &str, arguments: &[&str]) -> Output {
         // Nothing of this machine's own settings or interpreters counts.
         let mut command = Command::new(env!("CARGO_BIN_EXE_reweave"));
         for (name, _) in std::env::vars_os() {
@@ -30,7 +34,7 @@ impl Place {
             }
         }
         command
-            .args(["config", "run"])
+            .args([subcommand, "run"])
             .args(arguments)
             .current_dir(self.dir.path())
             .env("REWEAVE_HOME", "home")
@@ -96,4 +100,27 @@ fn the_document_and_the_status_tell_what_is_wrong() {
         ["unknown setting \"sede\": did you mean \"seed\"?", "threads is \"many\": give a whole number from 1 to 4096"]
     );
     assert_eq!(Path::new(document["user_file"].as_str().unwrap()), Path::new("home/config.toml"));
+}
+
+#[test]
+fn keys_are_told_with_what_a_person_set() {
+    let place = Place::new("[keys]\nverify = ['ctrl-v', 'z v']\nflap = 'x'\n", "");
+    let done = place.call("keys", &["--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let row = |name: &str| {
+        let rows = told["keys"].as_array().unwrap();
+        rows.iter().find(|row| row["action"] == name).unwrap_or_else(|| unreachable!("{name}")).clone()
+    };
+    assert_eq!(
+        (row("verify")["keys"].clone(), row("verify")["configured"].clone()),
+        (serde_json::json!(["ctrl-v", "z v"]), true.into())
+    );
+    assert_eq!(
+        (row("run")["keys"].clone(), row("run")["configured"].clone()),
+        (serde_json::json!(["x"]), false.into())
+    );
+    assert_eq!(row("accept")["panel"], "Patch");
+    assert_eq!(told["problems"], serde_json::json!(["keys.flap: there is no such action; `reweave keys` lists them"]));
+    let shown = String::from_utf8(place.call("keys", &[]).stdout).unwrap();
+    assert!(shown.starts_with("Run\n  x                  run                  Bring this step up to date"), "{shown}");
 }

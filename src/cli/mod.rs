@@ -31,6 +31,7 @@ mod gc;
 mod graph;
 mod import;
 mod invalidate;
+mod keys;
 mod log;
 mod man;
 mod move_step;
@@ -52,6 +53,7 @@ mod verify;
 
 pub use context::Context;
 pub use error::CliError;
+pub use keys::{KeyRow, KeyTable, KeysFace};
 pub use paint::{Painted, Palette, Role};
 
 use std::process::ExitCode;
@@ -107,6 +109,7 @@ subcommands! {
     Patch => patch,
     Completions => completions,
     Config => config,
+    Keys => keys,
     Doctor => doctor,
     Man => man,
 }
@@ -135,6 +138,8 @@ struct Cli {
 pub struct Faces {
     /// The terminal interface on a run.
     pub terminal: Option<open::TerminalFace>,
+    /// The keys of the terminal interface.
+    pub keys: Option<KeysFace>,
 }
 
 /// Runs the command line with the process's own arguments and streams.

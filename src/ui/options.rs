@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::app::key::Chord;
+use super::app::keymap::Keymap;
 use crate::run::{Config, RunDir, UserDirs};
 
 /// How the interface is set up. What is left out follows the terminal.
@@ -55,6 +56,13 @@ impl Options {
             Err(error) => Self { problems: vec![error.to_string()], ..Self::default() },
         };
         Self { panic_key, ..options }
+    }
+
+    /// The keys in force, and what of the settings can't be used, a line each.
+    pub fn keymap(&self) -> (Keymap, Vec<String>) {
+        Keymap::configured(
+            self.keys.iter().map(|(name, keys)| (name.as_str(), keys.iter().map(String::as_str).collect())),
+        )
     }
 
     fn of(config: &Config, user: Option<&UserDirs>) -> Self {

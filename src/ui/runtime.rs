@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::app::key::Chord;
-use super::app::{Effect, HitMap, Keymap, Message, Model, Mouse, MouseKind, update};
+use super::app::{Effect, HitMap, Message, Model, Mouse, MouseKind, update};
 use super::errands::Errands;
 use super::inbox::Inbox;
 use super::options::Options;
@@ -56,8 +56,7 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
 
     let ascii = options.ascii.unwrap_or(!capabilities.unicode);
     let (theme, problems) = theme(&options, &capabilities, answers.background, ascii);
-    let configured = options.keys.iter().map(|(name, keys)| (name.as_str(), keys.iter().map(String::as_str).collect()));
-    let (keymap, key_problems) = Keymap::configured(configured);
+    let (keymap, key_problems) = options.keymap();
     for text in options.problems.iter().cloned().chain(problems).chain(key_problems) {
         inbox.ordinary(Message::Told(Level::Warning, text));
     }
