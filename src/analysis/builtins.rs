@@ -220,6 +220,11 @@ pub fn is_builtin(name: &str) -> bool {
     BUILTINS.binary_search(&name).is_ok() || IMPLICIT.binary_search(&name).is_ok()
 }
 
+/// The builtins, without names with two underscores.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILTINS.iter().copied().filter(|name| !name.starts_with("__"))
+}
+
 /// Whether a call of the builtin gives back a plain value.
 pub(super) fn holds_nothing(name: &str) -> bool {
     HOLDS_NOTHING.binary_search(&name).is_ok()

@@ -40,6 +40,7 @@ use reading::Reading;
 pub use interpreter::{Judgement, Node, PythonParser, Question, Tree, Unavailable};
 pub use lines::Lines;
 pub use names::{AnalyzedBy, Certainty, Import, Judge, Occurrence, OccurrenceKind, Read, StepNames, SyntaxError};
+pub use reading::with_tree;
 
 /// Which Python a run uses, as far as it changes what a source means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

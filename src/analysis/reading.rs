@@ -94,6 +94,33 @@ fn parse_and_walk(source: &str, text: &str, python: PythonVersion) -> Parsed {
     Parsed::Refused(SyntaxError { message: error.error.to_string(), line, column, judged_by: Judge::Parser })
 }
 
+/// Hands the statements of a source to `work`, where the parser built in can read it. Places in the tree are those
+/// of the source; strings with fields stand in it as tuples of the fields, and IPython's syntax is left out.
+pub fn with_tree<T: Send>(source: &str, work: impl FnOnce(&[ast::Stmt]) -> T + Send) -> Option<T> {
+    match tree_of(source, work) {
+        Ok(found) => found,
+        Err(work) => {
+            let translation = Some(source).filter(|source| magics::may_have(source)).and_then(magics::translate)?;
+            tree_of(&translation.text, work).ok().flatten()
+        }
+    }
+}
+
+/// Gives `work` back where the parser refused the text.
+fn tree_of<T: Send, W: FnOnce(&[ast::Stmt]) -> T + Send>(source: &str, work: W) -> Result<Option<T>, W> {
+    let tokens = lexical::tokens(source);
+    let Ok(depth) = depth::measure(source, &tokens) else { return Err(work) };
+    let text = rewrite::rewrite(source, &tokens);
+    let run = || {
+        let parsed = ast::Suite::parse(&text, "<step>");
+        match parsed.or_else(|_| ast::Suite::parse(&rewrite::relax(&text), "<step>")) {
+            Ok(body) => Ok(Some(work(&body))),
+            Err(_) => Err(work),
+        }
+    };
+    if depth <= depth::SHALLOW { run() } else { deep_stack::with_deep_stack(run).unwrap_or(Ok(None)) }
+}
+
 impl Reading {
     /// The source as an interpreter would be given it.
     pub fn python<'a>(&'a self, source: &'a str) -> &'a str {

@@ -26,6 +26,7 @@ mod completions;
 mod config;
 mod delete;
 pub mod demo;
+mod diagnose;
 mod doctor;
 mod gc;
 mod graph;
@@ -88,6 +89,7 @@ subcommands! {
     Status => status,
     State => state,
     Show => show,
+    Diagnose => diagnose,
     Analyze => analyze,
     Graph => graph,
     Verify => verify,

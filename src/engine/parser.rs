@@ -60,6 +60,24 @@ impl InterpreterParser {
         self.ask(&[]).map(|(version, _)| version)
     }
 
+    /// Whether the interpreter finds a module of the top level, which is not imported for that. `None` where it can't
+    /// be asked, or the name is none.
+    pub fn finds(&self, module: &str) -> Option<bool> {
+        if module.is_empty() || !module.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return None;
+        }
+        let script = "import importlib.util, sys; print(importlib.util.find_spec(sys.argv[1]) is not None)";
+        let mut command = Command::new(&self.python);
+        // Not in the run's directory: its files are not to be found in place of modules.
+        command.args(["-c", script, module]).current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
+        let answer = command.output().ok().filter(|answer| answer.status.success())?;
+        match String::from_utf8_lossy(&answer.stdout).trim() {
+            "True" => Some(true),
+            "False" => Some(false),
+            _ => None,
+        }
+    }
+
     fn fail(&self, why: impl std::fmt::Display) -> Unavailable {
         Unavailable(format!("{}: {why}", self.python.display()))
     }

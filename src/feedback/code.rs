@@ -65,7 +65,9 @@ impl<'t> Code<'t> {
         let mut found: Vec<&Expr> = self.expressions().into_iter().filter(|e| self.is_at(*e, line)).collect();
         if let Some((start, end)) = columns {
             let span = self.columns(line, start, end);
-            let holds = |e: &&Expr| span.as_ref().is_some_and(|span| bytes(*e).start <= span.start && bytes(*e).end >= span.end);
+            let holds = |e: &&Expr| {
+                span.as_ref().is_some_and(|span| bytes(*e).start <= span.start && bytes(*e).end >= span.end)
+            };
             found.sort_by_key(|e| (!holds(e), bytes(*e).len()));
         }
         found
@@ -101,8 +103,12 @@ impl<'t> Code<'t> {
         let mut exact = false;
         for statement in self.statements() {
             let function = match statement {
-                Stmt::FunctionDef(f) => Function { name: &f.name, args: &f.args, body: &f.body, decorators: &f.decorator_list, statement },
-                Stmt::AsyncFunctionDef(f) => Function { name: &f.name, args: &f.args, body: &f.body, decorators: &f.decorator_list, statement },
+                Stmt::FunctionDef(f) => {
+                    Function { name: &f.name, args: &f.args, body: &f.body, decorators: &f.decorator_list, statement }
+                }
+                Stmt::AsyncFunctionDef(f) => {
+                    Function { name: &f.name, args: &f.args, body: &f.body, decorators: &f.decorator_list, statement }
+                }
                 _ => continue,
             };
             let here = line.is_some_and(|line| self.is_at(statement, line));
@@ -112,6 +118,11 @@ impl<'t> Code<'t> {
             }
         }
         found
+    }
+
+    /// The innermost statement that a line belongs to.
+    pub fn statement_at(&self, line: u32) -> Option<&'t Stmt> {
+        self.statements().into_iter().filter(|statement| self.is_at(*statement, line)).last()
     }
 
     /// The class that holds a function directly.
@@ -157,6 +168,15 @@ impl<'t> Function<'t> {
         found
     }
 
+    /// Whether it declares a name to be the run's.
+    pub fn declares_global(&self, name: &str) -> bool {
+        let mut found = false;
+        each_statement_within(self.body, &mut |statement| {
+            found |= matches!(statement, Stmt::Global(s) if s.names.iter().any(|global| global.as_str() == name));
+        });
+        found
+    }
+
     /// Whether it yields.
     pub fn is_generator(&self) -> bool {
         let mut found = false;
@@ -191,12 +211,16 @@ pub(super) fn targets(statement: &Stmt) -> Vec<&str> {
         Stmt::AnnAssign(s) if s.value.is_some() => names_in(&s.target, &mut found),
         Stmt::For(s) => names_in(&s.target, &mut found),
         Stmt::AsyncFor(s) => names_in(&s.target, &mut found),
-        Stmt::With(s) => s.items.iter().filter_map(|i| i.optional_vars.as_deref()).for_each(|t| names_in(t, &mut found)),
+        Stmt::With(s) => {
+            s.items.iter().filter_map(|i| i.optional_vars.as_deref()).for_each(|t| names_in(t, &mut found))
+        }
         Stmt::FunctionDef(s) => found.push(&s.name),
         Stmt::AsyncFunctionDef(s) => found.push(&s.name),
         Stmt::ClassDef(s) => found.push(&s.name),
         Stmt::Import(s) => {
-            found.extend(s.names.iter().map(|a| a.asname.as_deref().unwrap_or(a.name.split('.').next().unwrap_or_default())));
+            found.extend(
+                s.names.iter().map(|a| a.asname.as_deref().unwrap_or(a.name.split('.').next().unwrap_or_default())),
+            );
         }
         Stmt::ImportFrom(s) => found.extend(s.names.iter().map(|a| a.asname.as_deref().unwrap_or(&a.name))),
         _ => {}
@@ -296,7 +320,9 @@ pub(super) fn each_own_expression<'t>(statement: &'t Stmt, see: &mut dyn FnMut(&
     match statement {
         Stmt::FunctionDef(s) => s.decorator_list.iter().chain(defaults(&s.args)).for_each(see),
         Stmt::AsyncFunctionDef(s) => s.decorator_list.iter().chain(defaults(&s.args)).for_each(see),
-        Stmt::ClassDef(s) => s.decorator_list.iter().chain(&s.bases).chain(s.keywords.iter().map(|k| &k.value)).for_each(see),
+        Stmt::ClassDef(s) => {
+            s.decorator_list.iter().chain(&s.bases).chain(s.keywords.iter().map(|k| &k.value)).for_each(see)
+        }
         Stmt::Return(s) => s.value.iter().for_each(|e| see(e)),
         Stmt::Delete(s) => s.targets.iter().for_each(see),
         Stmt::Assign(s) => {
@@ -336,8 +362,14 @@ pub(super) fn each_own_expression<'t>(statement: &'t Stmt, see: &mut dyn FnMut(&
             s.msg.iter().for_each(|e| see(e));
         }
         Stmt::Expr(s) => see(&s.value),
-        Stmt::TypeAlias(_) | Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::Global(_) | Stmt::Nonlocal(_) | Stmt::Pass(_)
-        | Stmt::Break(_) | Stmt::Continue(_) => {}
+        Stmt::TypeAlias(_)
+        | Stmt::Import(_)
+        | Stmt::ImportFrom(_)
+        | Stmt::Global(_)
+        | Stmt::Nonlocal(_)
+        | Stmt::Pass(_)
+        | Stmt::Break(_)
+        | Stmt::Continue(_) => {}
     }
 }
 

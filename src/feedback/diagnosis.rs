@@ -24,6 +24,7 @@ pub struct Diagnosis {
     /// In plain sentences: what failed, why, and where to look.
     pub explanation: String,
     /// The values that show it.
+    #[serde(default)]
     pub facts: Vec<Fact>,
     /// What could be done, most certain first.
     pub suggestions: Vec<Suggestion>,
@@ -247,6 +248,20 @@ words! {
         AsciiCharacters,
         /// Write `else if` as `elif`.
         ElseIf,
+        /// Take a bracket off that closes nothing.
+        ExtraBracket,
+        /// Close a text.
+        CloseQuote,
+        /// Correct a misspelt word of the language.
+        ReservedWord,
+        /// Write an operator of another language as Python's.
+        ForeignOperator,
+        /// Write a number in one of the two ways that it may be meant.
+        LeadingZeros,
+        /// Compare instead of assigning.
+        Comparison,
+        /// Take a table's entries in pairs.
+        Entries,
         /// Write `print x` as a call.
         PrintCall,
         /// Put several exceptions in brackets.

@@ -27,7 +27,13 @@ pub(super) fn replaced(text: &str, mut pieces: Vec<(Range<usize>, String)>) -> O
 }
 
 /// A suggestion to give a step another text; nothing if it is the same.
-pub(super) fn suggest(step: &StepText<'_>, rule: Rule, safe: bool, title: impl Into<String>, new: String) -> Option<Suggestion> {
+pub(super) fn suggest(
+    step: &StepText<'_>,
+    rule: Rule,
+    safe: bool,
+    title: impl Into<String>,
+    new: String,
+) -> Option<Suggestion> {
     (new != step.text).then(|| Suggestion {
         title: title.into(),
         rule,
@@ -42,11 +48,8 @@ pub(super) fn advise(rule: Rule, title: impl Into<String>) -> Suggestion {
     Suggestion { title: title.into(), rule, safe: false, files: BTreeMap::new(), patch: String::new() }
 }
 
-fn unified(path: &str, old: &str, new: &str) -> String {
-    TextDiff::from_lines(old, new)
-        .unified_diff()
-        .header(&format!("a/{path}"), &format!("b/{path}"))
-        .to_string()
+pub(super) fn unified(path: &str, old: &str, new: &str) -> String {
+    TextDiff::from_lines(old, new).unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string()
 }
 
 /// `text` with an import line added where imports stand: behind a header, a docstring, `__future__` and the
@@ -73,8 +76,13 @@ pub(super) fn with_import(text: &str, import: &str) -> String {
             last = index + 1;
             continue;
         }
-        header = (header || bare == "# /// step") && !(header && bare == "# ///" && { last = index + 1; true });
-        let docstring = ["\"\"\"", "'''"].into_iter().find(|q| bare.trim_start_matches(['r', 'R', 'u', 'b']).starts_with(q));
+        header = (header || bare == "# /// step")
+            && !(header && bare == "# ///" && {
+                last = index + 1;
+                true
+            });
+        let docstring =
+            ["\"\"\"", "'''"].into_iter().find(|q| bare.trim_start_matches(['r', 'R', 'u', 'b']).starts_with(q));
         if bare.starts_with("import ") || bare.starts_with("from ") {
             depth = bare.matches('(').count().saturating_sub(bare.matches(')').count());
             last = index + 1;
@@ -113,10 +121,16 @@ mod tests {
             ("x = 1\n", "import m\nx = 1\n"),
             ("", "import m\n"),
             ("# note\nx = 1\n", "import m\n# note\nx = 1\n"),
-            ("# /// step\n# kind = \"test\"\n# ///\nx = 1\n", "# /// step\n# kind = \"test\"\n# ///\nimport m\nx = 1\n"),
+            (
+                "# /// step\n# kind = \"test\"\n# ///\nx = 1\n",
+                "# /// step\n# kind = \"test\"\n# ///\nimport m\nx = 1\n",
+            ),
             ("\"\"\"Doc.\"\"\"\nx = 1\n", "\"\"\"Doc.\"\"\"\nimport m\nx = 1\n"),
             ("\"\"\"Doc\n\nmore.\n\"\"\"\nx = 1\n", "\"\"\"Doc\n\nmore.\n\"\"\"\nimport m\nx = 1\n"),
-            ("from __future__ import annotations\nimport os\n\nx = 1\n", "from __future__ import annotations\nimport os\nimport m\n\nx = 1\n"),
+            (
+                "from __future__ import annotations\nimport os\n\nx = 1\n",
+                "from __future__ import annotations\nimport os\nimport m\n\nx = 1\n",
+            ),
             ("from a import (\n    b,\n)\nx = 1\n", "from a import (\n    b,\n)\nimport m\nx = 1\n"),
             ("import a\r\nx = 1\r\n", "import a\r\nimport m\r\nx = 1\r\n"),
         ] {

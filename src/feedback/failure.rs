@@ -1,10 +1,8 @@
 //! What a diagnosis is made from: the error, the steps around it, what they read and wrote, and what came
 //! before.
 
-use std::collections::BTreeMap;
-
 use crate::analysis::StepNames;
-use crate::step::{Digest, Name, Observation, StackLine, StepError, StepId, Written};
+use crate::step::{Digest, Millis, Observation, Status, StepError, StepId};
 
 /// A failed execution and what is known around it.
 #[derive(Clone, Copy)]
@@ -15,12 +13,11 @@ pub struct Failure<'a> {
     pub error: &'a StepError,
     /// Every step of the run, in its order.
     pub steps: &'a [StepText<'a>],
-    /// Steps that were removed, newest first.
-    pub removed: &'a [Removed],
-    /// Earlier failures of the same step, newest first.
+    /// Earlier failures of the same step, newest first, without the one that is diagnosed; up to one that
+    /// succeeded or the beginning.
     pub earlier: &'a [Earlier],
-    /// What lies in the run's directory.
-    pub files: &'a dyn Listing,
+    /// What else can be asked.
+    pub world: &'a dyn World,
 }
 
 /// A step of the run, as text and as what is known of it.
@@ -32,10 +29,14 @@ pub struct StepText<'a> {
     pub path: &'a str,
     /// Its present text.
     pub text: &'a str,
+    /// Digest of its file.
+    pub digest: Digest,
     /// What can be seen in the text.
     pub names: &'a StepNames,
     /// What its last execution read and wrote, if it has one.
     pub observed: Option<&'a Observation>,
+    /// How it stands.
+    pub status: Status,
 }
 
 impl StepText<'_> {
@@ -46,45 +47,69 @@ impl StepText<'_> {
             _ => self.names.writes.contains_key(name),
         }
     }
-
-    /// What it wrote, where that is recorded.
-    pub fn written(&self) -> Option<&BTreeMap<Name, Option<Written>>> {
-        self.observed.map(|seen| &seen.writes)
-    }
-}
-
-/// A step that is no more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
-    /// Which.
-    pub id: StepId,
-    /// The names that its last text wrote.
-    pub writes: Vec<Name>,
 }
 
 /// An earlier failure of the same step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
+    /// When it began.
+    pub at: Millis,
     /// Digest of the step's text then.
     pub text: Digest,
     /// What failed: see [`super::fingerprint`].
     pub fingerprint: Digest,
 }
 
-/// The files of a run, as far as a diagnosis asks for them.
-pub trait Listing {
+/// What a diagnosis asks of the run's directory, its history and its interpreter. A tree that is deep is walked on
+/// another thread, which may ask too.
+pub trait World: Sync {
     /// Names in a directory of the run (`""` for the run itself), at most a few thousand; nothing if it is not
     /// there. Directories end with a slash.
     fn names(&self, directory: &str) -> Option<Vec<String>>;
+
+    /// Which of these texts the run's interpreter can compile; empty where it can't be asked.
+    fn compile(&self, texts: &[String]) -> Vec<bool>;
+
+    /// Whether the run's interpreter finds a module, without importing it.
+    fn is_there(&self, module: &str) -> Option<bool>;
+
+    /// The steps that ever wrote a name, removed ones too, newest execution first.
+    fn writers(&self, name: &str) -> Vec<StepId>;
+
+    /// The steps that ever wrote a file of the run, newest execution first.
+    fn file_writers(&self, path: &str) -> Vec<StepId>;
+
+    /// When a step got its texts, and their digests; newest first.
+    fn texts(&self, step: &StepId) -> Vec<(Millis, Digest)>;
 }
 
-/// No files are known.
+/// Nothing more is known.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoFiles;
+pub struct Nowhere;
 
-impl Listing for NoFiles {
+impl World for Nowhere {
     fn names(&self, _: &str) -> Option<Vec<String>> {
         None
+    }
+
+    fn compile(&self, _: &[String]) -> Vec<bool> {
+        Vec::new()
+    }
+
+    fn is_there(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    fn writers(&self, _: &str) -> Vec<StepId> {
+        Vec::new()
+    }
+
+    fn file_writers(&self, _: &str) -> Vec<StepId> {
+        Vec::new()
+    }
+
+    fn texts(&self, _: &StepId) -> Vec<(Millis, Digest)> {
+        Vec::new()
     }
 }
 
@@ -92,13 +117,6 @@ impl<'a> Failure<'a> {
     /// A step by its id.
     pub fn step_text(&self, id: &StepId) -> Option<&'a StepText<'a>> {
         self.steps.iter().find(|step| step.id == id)
-    }
-
-    /// The step whose text raised: it may be another than the one that was executed, where a function stands
-    /// in an earlier step.
-    pub fn raised_in(&self) -> Option<&'a StepText<'a>> {
-        let raised = self.error.step.as_ref().and_then(|id| self.step_text(id));
-        raised.or_else(|| self.step_text(self.step))
     }
 
     /// Steps before another, nearest first.
@@ -111,10 +129,5 @@ impl<'a> Failure<'a> {
     pub fn after(&self, id: &StepId) -> impl Iterator<Item = &'a StepText<'a>> + use<'a> {
         let start = self.steps.iter().position(|step| step.id == id).map_or(self.steps.len(), |at| at + 1);
         self.steps.get(start..).unwrap_or_default().iter()
-    }
-
-    /// The innermost frame that is a step's.
-    pub fn frame(&self) -> Option<&'a StackLine> {
-        self.error.stack.iter().rev().find(|line| line.step.is_some())
     }
 }

@@ -35,39 +35,37 @@ fn most(name: &str) -> usize {
     (name.chars().count() / 4).max(1)
 }
 
-/// The names among `known` that `name` may have been meant to be: those at the least distance that is allowed.
-/// Names of one or two characters are like too many others.
+/// The names among `known` that `name` may have been meant to be, nearest first. Names of one or two characters
+/// are like too many others.
 pub(super) fn close<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-    let length = name.chars().count();
-    if length <= 2 {
+    if name.chars().count() <= 2 {
         return Vec::new();
     }
-    let mut best = most(name);
-    let mut found: Vec<&str> = Vec::new();
+    let most = most(name);
+    let mut found: Vec<(usize, &str)> = Vec::new();
     for other in known {
-        if other == name || other.chars().count() <= 1 {
-            continue;
-        }
-        let Some(d) = distance(name, other, best) else { continue };
-        if d < best {
-            best = d;
-            found.clear();
-        }
-        if !found.contains(&other) {
-            found.push(other);
+        let is_new = other != name && other.chars().count() > 1 && !found.iter().any(|(_, known)| *known == other);
+        if is_new && let Some(distance) = distance(name, other, most) {
+            found.push((distance, other));
         }
     }
+    found.sort_by_key(|(distance, _)| *distance);
+    let names: Vec<&str> = found.into_iter().map(|(_, other)| other).collect();
     // A swap of case alone is one thing.
-    let folded: Vec<&str> = found.iter().copied().filter(|other| other.eq_ignore_ascii_case(name)).collect();
-    if folded.len() == 1 { folded } else { found }
+    let folded: Vec<&str> = names.iter().copied().filter(|other| other.eq_ignore_ascii_case(name)).collect();
+    if folded.len() == 1 { folded } else { names }
 }
 
 /// As [`close`], and names that differ in case, blanks and separators only, however many edits that is.
 pub(super) fn close_key<'n>(name: &str, known: impl IntoIterator<Item = &'n str> + Clone) -> Vec<&'n str> {
-    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    let plain =
+        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let wanted = plain(name);
-    let mut alike: Vec<&str> =
-        known.clone().into_iter().filter(|other| !wanted.is_empty() && plain(other) == wanted && *other != name).collect();
+    let mut alike: Vec<&str> = known
+        .clone()
+        .into_iter()
+        .filter(|other| !wanted.is_empty() && plain(other) == wanted && *other != name)
+        .collect();
     alike.dedup();
     if alike.is_empty() { close(name, known) } else { alike }
 }

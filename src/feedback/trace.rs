@@ -21,11 +21,6 @@ pub(super) struct Origin {
     pub line: Option<u32>,
 }
 
-/// The frames of steps, innermost first.
-pub(super) fn frames<'a>(failure: &Failure<'a>) -> Vec<&'a StackLine> {
-    failure.error.stack.iter().rev().filter(|line| line.step.is_some()).collect()
-}
-
 /// Where the value that `name` held in `frames[0]` (the innermost of the frames given, callers after it) comes
 /// from: the step that bound the name last, found through plain renames and through arguments of calls.
 pub(super) fn origin(failure: &Failure<'_>, frames: &[&StackLine], name: &str) -> Option<Origin> {
@@ -35,13 +30,13 @@ pub(super) fn origin(failure: &Failure<'_>, frames: &[&StackLine], name: &str) -
     loop {
         let frame = frames.first()?;
         let step = failure.step_text(frame.step.as_ref()?)?;
-        let seen = frame.saw.as_ref().and_then(|saw| saw.names.get(&name));
-        let is_global = seen.is_none_or(|seen| seen.origin == "global" || seen.origin.is_empty());
-        if is_global || frame.function == "<module>" {
+        let seen = frame.saw.as_ref().and_then(|saw| saw.names.get(&name)).filter(|seen| !seen.origin.is_empty());
+        let origin = seen.map_or_else(|| scope(step, frame, &name), |seen| seen.origin.as_str());
+        if origin == "global" || frame.function == "<module>" {
             return bound(failure, step, name, Some(frame.line));
         }
         let here = Origin { step: step.id.clone(), name: name.clone(), line: Some(frame.line) };
-        if seen.is_none_or(|seen| seen.origin != "parameter") {
+        if origin != "parameter" {
             // A local: of a comprehension, it is what the function around it sees; else the function made it.
             if frame.function.starts_with('<') && frames.len() > 1 {
                 frames = frames.get(1..)?;
@@ -67,6 +62,23 @@ pub(super) fn origin(failure: &Failure<'_>, frames: &[&StackLine], name: &str) -
             _ => return Some(Origin { step: caller_step.id.clone(), name, line: Some(caller.line) }),
         }
     }
+}
+
+/// Where a name of a function that did not stand in the failing line is: as the text says.
+fn scope(step: &StepText<'_>, frame: &StackLine, name: &str) -> &'static str {
+    let found = look(step.text, |code| {
+        let function = code.function(&frame.function, Some(frame.line))?;
+        let is_parameter = function.parameters().contains(&name);
+        let is_local = function.locals().contains(&name);
+        Some(if is_parameter {
+            "parameter"
+        } else if is_local {
+            "local"
+        } else {
+            "global"
+        })
+    });
+    found.flatten().unwrap_or("global")
 }
 
 /// The argument that a call on the caller's line hands over for a parameter.
@@ -120,7 +132,9 @@ pub(super) fn bound(failure: &Failure<'_>, step: &StepText<'_>, name: String, li
 /// The other name, if a statement only gives a value a second one.
 fn renamed(statement: &Stmt) -> Option<&str> {
     match statement {
-        Stmt::Assign(s) if s.targets.len() == 1 && matches!(s.targets.first(), Some(Expr::Name(_))) => name_of(&s.value),
+        Stmt::Assign(s) if s.targets.len() == 1 && matches!(s.targets.first(), Some(Expr::Name(_))) => {
+            name_of(&s.value)
+        }
         Stmt::AnnAssign(s) => s.value.as_deref().and_then(name_of),
         _ => None,
     }
@@ -138,7 +152,7 @@ fn touches_before(step: &StepText<'_>, name: &str, line: u32) -> bool {
 
 /// The names in the failing expression, or in the statement where the expression is not known, that could hold
 /// a bad value: no functions, classes or modules.
-pub(super) fn suspects<'a>(frame: &'a StackLine) -> Vec<(&'a str, &'a Seen)> {
+pub(super) fn suspects(frame: &StackLine) -> Vec<(&str, &Seen)> {
     let Some(saw) = &frame.saw else { return Vec::new() };
     let values = || {
         saw.names.iter().filter(|(_, seen)| {

@@ -196,6 +196,9 @@ pub struct Saw {
     /// The attributes that it has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receiver_has: Vec<String>,
+    /// The parameters of what was called with a keyword argument that it does not take.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<String>,
 }
 
 /// A value in short.

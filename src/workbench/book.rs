@@ -18,6 +18,7 @@ use super::open::run_failure;
 use super::record::Record;
 use super::rows;
 use super::{Edge, Failure, FileProblem, Level, StepRow};
+use crate::analysis::StepNames;
 use crate::engine::{OnError, Task};
 use crate::graph::ExecutionStateGraph;
 use crate::run::{self, Faults, Files, Gravity, Problem, RunDir, StepFile, Tree};
@@ -201,6 +202,11 @@ impl Book {
     pub(super) fn step(&self, id: &StepId) -> Option<&Entry> {
         let place = self.steps.binary_search_by(|entry| entry.file.id.cmp(id)).ok()?;
         self.steps.get(place)
+    }
+
+    /// What can be seen in a step's text.
+    pub(super) fn names(&self, id: &StepId) -> Option<&StepNames> {
+        self.graph.node(id).map(|node| &*node.names)
     }
 
     /// How a step stands and why.

@@ -176,6 +176,11 @@ pub enum Command {
         /// Most bytes of saved values.
         saved: Option<u64>,
     },
+    /// Ask why a step failed, and what could be done: answered by [`super::Event::Diagnosis`].
+    Diagnose {
+        /// Which.
+        step: StepId,
+    },
     /// Ask what an agent is shown for a step: answered by [`super::Event::Context`].
     Context {
         /// Which.

@@ -15,7 +15,7 @@ use super::shelf::Shelf;
 use super::update::{Told, Update, status_of};
 use super::{
     Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
-    WatchView, hands, past,
+    WatchView, diagnosing, hands, past,
 };
 use crate::engine::{Action, EngineError, Goal, Planned, Report, Verified};
 use crate::run::{Change, Tree, WatchMode, Watcher};
@@ -265,6 +265,13 @@ impl Desk {
                 self.known([step.clone()])?;
                 let execution = self.book.held(&step);
                 self.send(client, Event::Execution { step, execution });
+                Ok(Some(Summary::default()))
+            }
+            Command::Diagnose { step } => {
+                self.known([step.clone()])?;
+                self.settle_marks();
+                let diagnosis = Arc::new(diagnosing::diagnose(&mut self.book, &self.setup.parser(), &step)?);
+                self.send(client, Event::Diagnosis { step, diagnosis });
                 Ok(Some(Summary::default()))
             }
             Command::Rescan => {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ContextView, Inside, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
 use crate::engine::Verified;
+use crate::feedback::Diagnosis;
 use crate::step::{Chunk, Execution, Patch, PatchId, Reason, Status, StepId, Variable, VersionNumber};
 use crate::store::Freed;
 
@@ -110,6 +111,13 @@ pub enum Event {
     Past(Arc<PastView>),
     /// What was cleared away.
     Freed(Freed),
+    /// Why a step failed, and what could be done.
+    Diagnosis {
+        /// Which step.
+        step: StepId,
+        /// What was found.
+        diagnosis: Arc<Diagnosis>,
+    },
     /// What an agent is shown for a step.
     Context {
         /// Which.

@@ -14,6 +14,7 @@ mod command;
 mod covering;
 mod decide;
 mod desk;
+mod diagnosing;
 mod engine_room;
 mod event;
 mod files;

@@ -10,7 +10,9 @@ use super::Failure;
 use super::book::{Book, Entry};
 use super::marks::{Disk, Verdict};
 use super::moment::now;
-use crate::step::{Digest, Execution, ExecutionId, FileContent, Outcome, Reason, Status, StepId, VersionNumber};
+use crate::step::{
+    Digest, Execution, ExecutionId, FileContent, Observation, Outcome, Reason, Status, StepId, VersionNumber,
+};
 use crate::store::{Hold, StoreError};
 
 /// How many earlier executions of a step the engine is shown: an edit that is taken back finds its results
@@ -127,6 +129,12 @@ impl Book {
             record.take(vec![(number, whole.execution)], Reach::Whole);
         }
         record.held.as_ref().map(|(execution, _)| Arc::clone(execution))
+    }
+
+    /// The text for which the execution held that holds, or held last, and what that used and made.
+    pub(super) fn held_for(&self, id: &StepId) -> Option<(Digest, &Observation)> {
+        let (execution, text) = self.records.get(id)?.held.as_ref()?;
+        Some((*text, &execution.observation))
     }
 
     /// The version and the length of the execution that holds, or held last.

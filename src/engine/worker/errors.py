@@ -57,6 +57,9 @@ def describe(error: BaseException, steps: dict[str, str], depth: int = 0) -> dic
                 found["end"] = [error.end_lineno, max(end, 1)]
         found["message"] = text_of(error.msg)
     context = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    group = getattr(error, "exceptions", None)
+    if context is None and isinstance(group, tuple) and group and isinstance(group[0], BaseException):
+        context = group[0]  # the first of a group stands for all
     if context is not None and depth < 4:
         found["context"] = describe(context, steps, depth + 1)
     return found
@@ -126,7 +129,7 @@ def _attributes(error: BaseException) -> dict[str, str]:
             elif isinstance(value, type):
                 found["obj_class"] = value.__name__
             try:
-                found["obj_has"] = " ".join(sorted(n for n in dir(value) if not n.startswith("__"))[:400])
+                found["obj_has"] = " ".join(sorted(n for n in dir(value) if not n.startswith("__"))[:2000])
             except BaseException:
                 pass
         elif isinstance(value, (str, int, float, bytes)):

@@ -15,6 +15,7 @@ from typing import Any
 _NAMES = 24
 _TEXT = 200
 _KEYS = 400
+_ATTRIBUTES = 2000
 _SOURCE = 2_000_000
 _MISSING = object()
 _PLAIN = (int, float, complex, bool, type(None), str, bytes, bytearray, range, type(Ellipsis))
@@ -227,7 +228,11 @@ def _facts(frame: _Frame, error: BaseException, innermost: bool) -> dict[str, An
             if value is not _MISSING:
                 found["receiver_seen"] = seen(value, "")
                 if type(value) in _PLAIN + _LISTS + (dict,) or isinstance(value, types.ModuleType):
-                    found["receiver_has"] = sorted(n for n in dir(value) if not n.startswith("__"))[:_KEYS]
+                    found["receiver_has"] = sorted(n for n in dir(value) if not n.startswith("__"))[:_ATTRIBUTES]
+        if isinstance(error, TypeError):
+            taken = _takes(frame, statement, node, str(error))
+            if taken:
+                found["takes"] = taken
     return found
 
 
@@ -304,6 +309,32 @@ def _receiver(frame: _Frame, statement: ast.stmt, node: ast.AST | None, error: B
     if not fits or (node is None and len({ast.dump(n.value) for n in fits}) > 1):
         return None
     return fits[0].value
+
+
+def _takes(frame: _Frame, statement: ast.stmt, node: ast.AST | None, message: str) -> list[str]:
+    """The names of the parameters of what was called with a keyword argument that it does not take."""
+    before, found, after = message.partition("unexpected keyword argument ")
+    wanted = after[1:].partition("'")[0]
+    if not found:
+        return []
+    nodes = [node] if node is not None else []
+    for call in [*nodes, *_own(statement)]:
+        if isinstance(call, ast.Call) and any(keyword.arg == wanted for keyword in call.keywords):
+            return _parameters(frame.evaluate(call.func))
+    return []
+
+
+def _parameters(value: Any) -> list[str]:
+    if isinstance(value, type):
+        owners = [c for c in type.__dict__["__mro__"].__get__(value) if "__init__" in c.__dict__]
+        value = owners[0].__dict__["__init__"] if owners else None
+    for _ in range(8):
+        if type(value) is types.FunctionType and type(value.__dict__.get("__wrapped__")) is types.FunctionType:
+            value = value.__dict__["__wrapped__"]
+    if type(value) is not types.FunctionType:
+        return []
+    code = value.__code__
+    return [n for n in code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount] if n != "self"]
 
 
 def _key(frame: _Frame, node: Any) -> Any:

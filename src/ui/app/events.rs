@@ -96,6 +96,9 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::VersionText { step, version, text } => model.history.take_text(step, version, text),
         Event::Past(past) => model.history.take_past(past),
         Event::Freed(_) => {}
+        Event::Diagnosis { step, diagnosis } => {
+            model.notices.add(Level::Info, format!("{step}: {}", diagnosis.explanation), model.now);
+        }
         Event::Context { step, context } => {
             if model.chosen() == Some(&step) {
                 model.context.take(step, context);
