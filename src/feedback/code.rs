@@ -122,7 +122,7 @@ impl<'t> Code<'t> {
 
     /// The innermost statement that a line belongs to.
     pub fn statement_at(&self, line: u32) -> Option<&'t Stmt> {
-        self.statements().into_iter().filter(|statement| self.is_at(*statement, line)).last()
+        self.statements().into_iter().rfind(|statement| self.is_at(*statement, line))
     }
 
     /// The class that holds a function directly.

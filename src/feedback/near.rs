@@ -50,6 +50,9 @@ pub(super) fn close<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
         }
     }
     found.sort_by_key(|(distance, _)| *distance);
+    // Long names allow more edits; but beside one that is much nearer, the others are not meant.
+    let nearest = found.first().map_or(0, |(distance, _)| *distance);
+    found.retain(|(distance, _)| *distance <= nearest + 1);
     let names: Vec<&str> = found.into_iter().map(|(_, other)| other).collect();
     // A swap of case alone is one thing.
     let folded: Vec<&str> = names.iter().copied().filter(|other| other.eq_ignore_ascii_case(name)).collect();

@@ -15,8 +15,8 @@ pub fn fingerprint(error: &StepError) -> Digest {
     while let Some(error) = next {
         parts.push(error.type_name.clone());
         parts.push(without_addresses(&error.message));
-        let functions = error.stack.iter().filter(|line| line.step.is_some()).map(|line| line.function.as_str());
-        parts.push(functions.last().unwrap_or_default().to_owned());
+        let mut functions = error.stack.iter().filter(|line| line.step.is_some()).map(|line| line.function.as_str());
+        parts.push(functions.next_back().unwrap_or_default().to_owned());
         next = error.context.as_deref();
     }
     Digest::of_parts(parts.iter().map(String::as_bytes).collect::<Vec<_>>())

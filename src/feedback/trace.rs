@@ -129,14 +129,42 @@ pub(super) fn bound(failure: &Failure<'_>, step: &StepText<'_>, name: String, li
     None
 }
 
-/// The other name, if a statement only gives a value a second one.
+/// The other name, if a statement only gives a value, a part of it or its items in turn a second one.
 fn renamed(statement: &Stmt) -> Option<&str> {
     match statement {
         Stmt::Assign(s) if s.targets.len() == 1 && matches!(s.targets.first(), Some(Expr::Name(_))) => {
-            name_of(&s.value)
+            part_of(&s.value)
         }
-        Stmt::AnnAssign(s) => s.value.as_deref().and_then(name_of),
+        Stmt::AnnAssign(s) => s.value.as_deref().and_then(part_of),
+        Stmt::For(s) => items_of(&s.iter),
         _ => None,
+    }
+}
+
+/// The name that an expression is, or is a part of.
+fn part_of(expression: &Expr) -> Option<&str> {
+    match expression {
+        Expr::Subscript(s) => part_of(&s.value),
+        Expr::Attribute(a) => part_of(&a.value),
+        other => name_of(other),
+    }
+}
+
+/// The name whose items a loop goes through.
+fn items_of(expression: &Expr) -> Option<&str> {
+    match expression {
+        Expr::Call(call) => match &*call.func {
+            Expr::Name(name) if matches!(name.id.as_str(), "enumerate" | "sorted" | "reversed" | "list" | "iter") => {
+                call.args.first().and_then(items_of)
+            }
+            Expr::Attribute(a)
+                if matches!(a.attr.as_str(), "items" | "values" | "keys" | "iterrows" | "itertuples") =>
+            {
+                part_of(&a.value)
+            }
+            _ => None,
+        },
+        other => part_of(other),
     }
 }
 

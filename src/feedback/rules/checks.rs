@@ -34,11 +34,11 @@ pub(super) fn raised(case: &Case<'_>) -> Option<Finding> {
             return None;
         }
         let around = code.statements().into_iter().filter(|statement| code.is_at(*statement, line));
-        let test = around.filter_map(|statement| match statement {
+        let mut test = around.filter_map(|statement| match statement {
             Stmt::If(s) if code.lines_of(statement).0 < line => Some(&*s.test),
             _ => None,
         });
-        let test = test.last()?;
+        let test = test.next_back()?;
         Some((code.source(test).to_owned(), names_in(test)))
     })?;
     let (condition, names) = found?;

@@ -23,9 +23,12 @@ use super::case::{Case, Finding};
 use super::diagnosis::Cause;
 use super::failure::Failure;
 
+/// What a family of rules is asked.
+type Family = fn(&Case<'_>) -> Option<Finding>;
+
 /// Explains a failure that a step's text raised: the first family that knows it, by class.
 pub(super) fn find(case: &Case<'_>) -> Finding {
-    let families: &[(&str, &[fn(&Case<'_>) -> Option<Finding>])] = &[
+    let families: &[(&str, &[Family])] = &[
         ("IndentationError", &[indentation::wrong]),
         ("SyntaxError", &[syntax::wrong]),
         ("NameError", &[names::undefined]),

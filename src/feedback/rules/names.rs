@@ -131,7 +131,8 @@ fn deleted(case: &Case<'_>, name: &str) -> Option<Finding> {
     let runs = failure.step_text(failure.step)?;
     let deletes = |step: &StepText<'_>, until: u32| {
         let own = step.names.occurrences.iter().filter(|place| &*place.name == name && !place.deferred);
-        let last = own.filter(|place| place.line < until && place.kind != OccurrenceKind::Read).last();
+        let mut own = own.filter(|place| place.line < until && place.kind != OccurrenceKind::Read);
+        let last = own.next_back();
         last.filter(|place| place.kind == OccurrenceKind::Delete).map(|place| place.line)
     };
     let nearest = std::iter::once((runs, case.line)).chain(failure.before(runs.id).map(|step| (step, u32::MAX)));

@@ -15,7 +15,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     if message.contains("not callable") {
         return Some(not_callable(case));
     }
-    let is_text = message.contains("\"str\"") || message.contains("'str'") || message.contains("must be str");
+    let is_text = message.contains("str");
     let operands = message.contains("unsupported operand")
         || message.contains("can only concatenate")
         || message.contains("not supported between")

@@ -99,7 +99,7 @@ fn comparison(case: &Case<'_>) -> Option<Suggestion> {
     let line = usize::try_from(case.line.saturating_sub(1)).ok()?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let source = lines.get(line)?;
-    let word = source.trim_start().split_whitespace().next()?;
+    let word = source.split_whitespace().next()?;
     if !matches!(word, "if" | "elif" | "while" | "assert") {
         return None;
     }

@@ -134,12 +134,12 @@ fn line_end(text: &str, code: &[(usize, char)], line: &Range<usize>) -> usize {
 
 /// Markdown's fences around the whole text.
 fn fences(text: &str) -> Vec<Edit> {
-    let is_fence = |line: &&str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+    let is_fence = |line: &str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let filled: Vec<usize> =
         (0..lines.len()).filter(|at| lines.get(*at).is_some_and(|line| !line.trim().is_empty())).collect();
     let fenced: Vec<usize> =
-        filled.iter().copied().filter(|at| lines.get(*at).is_some_and(|line| is_fence(&line))).collect();
+        filled.iter().copied().filter(|at| lines.get(*at).is_some_and(|line| is_fence(line))).collect();
     let (Some(first), Some(last)) = (filled.first(), filled.last()) else { return Vec::new() };
     if fenced.is_empty() {
         return Vec::new();
