@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::disk::Disk;
 use super::line::Node;
 use super::output::Capture;
-use super::process::{Cut, Ending};
+use super::process::{Bounds, Cut, Ending};
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
 use super::state::State;
 use super::task::{EngineError, Report, Settings, StopHandle, Task};
@@ -65,8 +65,12 @@ pub(super) fn execute(
     };
     node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true }, text, &[])?;
     let mut capture = Capture::new(bench.settings.output_limit);
-    let timeout = task.timeout.or(bench.settings.timeout);
-    let ending = node.process.attend(timeout, bench.stop, &mut |stream, bytes| {
+    let limits = Bounds {
+        time: task.timeout.or(bench.settings.timeout),
+        memory: bench.settings.memory,
+        processes: bench.settings.processes,
+    };
+    let ending = node.process.attend(&limits, bench.stop, &mut |stream, bytes| {
         if let Some(chunk) = capture.take(stream, bytes) {
             report(Report::Printed { step: task.id.clone(), chunk });
         }
@@ -160,12 +164,39 @@ fn fail_from_outside(execution: &mut Execution, cut: Option<Cut>) {
                 ),
             )
         }
+        Some(Cut::Memory(limit)) => {
+            execution.outcome = Outcome::Failed;
+            let limit = in_words(limit);
+            (
+                "MemoryLimit",
+                format!(
+                    "took more memory than its limit of {limit}; raise it with `--limit memory=` or `memory` in reweave.toml"
+                ),
+            )
+        }
+        Some(Cut::Processes(limit)) => {
+            execution.outcome = Outcome::Failed;
+            (
+                "ProcessLimit",
+                format!(
+                    "had more processes than its limit of {limit}; raise it with `--limit processes=` or `processes` in reweave.toml"
+                ),
+            )
+        }
         None => {
             execution.outcome = Outcome::Failed;
             ("ProcessDied", "the step's process ended before the step did".to_owned())
         }
     };
     execution.error = Some(StepError { type_name: type_name.into(), message, ..StepError::default() });
+}
+
+fn in_words(bytes: u64) -> String {
+    if bytes >= 1 << 30 {
+        format!("{:.1} GB", bytes as f64 / f64::from(1 << 30))
+    } else {
+        format!("{} MB", bytes >> 20)
+    }
 }
 
 /// Keeps the pickled components that came with a reply.

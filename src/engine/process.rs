@@ -59,6 +59,75 @@ pub(super) enum Cut {
     Stopped,
     /// It took too long.
     Timeout(Duration),
+    /// It held more memory than so many bytes.
+    Memory(u64),
+    /// It had more processes than so many.
+    Processes(u64),
+}
+
+/// What a running step may take.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bounds {
+    pub(super) time: Option<Duration>,
+    pub(super) memory: Option<u64>,
+    pub(super) processes: Option<u64>,
+}
+
+/// How often a running step's memory and processes are looked at. One that takes memory as fast as it can gets some
+/// hundred megabytes in that time.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+impl Bounds {
+    /// The bound that the process and those that it started have passed, if one.
+    fn passed_by(&self, pid: i32) -> Option<Cut> {
+        if self.memory.is_none() && self.processes.is_none() {
+            return None;
+        }
+        let tree = tree(pid);
+        if let Some(most) = self.processes
+            && tree.len() as u64 > most
+        {
+            return Some(Cut::Processes(most));
+        }
+        let limit = self.memory?;
+        (tree.iter().map(|&pid| own_memory(pid)).sum::<u64>() > limit).then_some(Cut::Memory(limit))
+    }
+}
+
+/// Most processes that are looked for under one.
+const TREE_MOST: usize = 100_000;
+
+/// A process and all that came of it and did not leave its care, as Linux tells it.
+fn tree(pid: i32) -> Vec<i32> {
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(&pid) = found.get(at)
+        && found.len() < TREE_MOST
+    {
+        at += 1;
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { continue };
+        for thread in threads.flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|child| child.parse::<i32>().ok()));
+        }
+    }
+    found
+}
+
+/// Memory of a process that no file backs, in bytes.
+fn own_memory(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let mut pages = text.split_whitespace().skip(1).map(|word| word.parse::<u64>().unwrap_or_default());
+    let (resident, shared) = (pages.next().unwrap_or_default(), pages.next().unwrap_or_default());
+    resident.saturating_sub(shared) * rustix::param::page_size() as u64
+}
+
+/// Kills processes, the first one first so that it starts no more.
+fn kill_all(pids: &[i32]) {
+    for pid in pids.iter().filter_map(|&pid| Pid::from_raw(pid)) {
+        // One that is gone needs no signal.
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// What a step's end looks like from outside.
@@ -96,7 +165,7 @@ impl Process {
             .current_dir(&settings.dir);
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"] {
             if std::env::var_os(variable).is_none() {
-                command.env(variable, "1");
+                command.env(variable, settings.threads.to_string());
             }
         }
         #[cfg(unix)]
@@ -135,6 +204,8 @@ impl Process {
             spool: &spool.to_string_lossy(),
             seed: settings.seed,
             ignored: &ignored,
+            open_files: settings.open_files,
+            file_size: settings.file_size,
         };
         self.ask(&ask, &[], &[life.as_fd()])?;
         self.answer()
@@ -244,7 +315,7 @@ impl Process {
     /// asked or when its time is up: interrupt, then terminate, then kill.
     pub(super) fn attend(
         &mut self,
-        timeout: Option<Duration>,
+        limits: &Bounds,
         stop: &StopHandle,
         print: &mut dyn FnMut(Stream, &[u8]),
     ) -> Ending {
@@ -254,6 +325,7 @@ impl Process {
         let mut signals =
             [(Duration::ZERO, Signal::INT), (Duration::from_secs(2), Signal::TERM)].into_iter().peekable();
         let mut killed = false;
+        let mut looked = start;
         loop {
             let mut polled = [
                 PollFd::new(&self.socket, PollFlags::IN),
@@ -280,10 +352,18 @@ impl Process {
             if cut.is_none() {
                 if stop.is_stopped() {
                     cut = Some((Cut::Stopped, Instant::now()));
-                } else if let Some(limit) = timeout
+                } else if let Some(limit) = limits.time
                     && start.elapsed() >= limit
                 {
                     cut = Some((Cut::Timeout(limit), Instant::now()));
+                } else if looked.elapsed() >= LOOK_EVERY {
+                    looked = Instant::now();
+                    if let Some(over) = limits.passed_by(self.pid) {
+                        // It has no time left to be asked kindly.
+                        kill_all(&tree(self.pid));
+                        killed = true;
+                        cut = Some((over, Instant::now()));
+                    }
                 }
             }
             if let Some((reason, since)) = cut {
@@ -294,7 +374,7 @@ impl Process {
                     signals.next();
                 }
                 if !killed && since.elapsed() >= Duration::from_secs(3) {
-                    self.signal(Signal::KILL);
+                    kill_all(&tree(self.pid));
                     killed = true;
                 }
                 if killed && since.elapsed() >= Duration::from_secs(6) {

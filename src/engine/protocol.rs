@@ -19,7 +19,14 @@ pub(super) const DATA_LIMIT: u64 = 8 << 30;
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(super) enum Ask<'a> {
     /// Become the root of a run.
-    SetUp { dir: &'a str, spool: &'a str, seed: u32, ignored: &'a [String] },
+    SetUp {
+        dir: &'a str,
+        spool: &'a str,
+        seed: u32,
+        ignored: &'a [String],
+        open_files: Option<u64>,
+        file_size: Option<u64>,
+    },
     /// Leave a copy of the process that waits on the descriptors that come along.
     Fork {
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -23,6 +23,16 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// Bytes of output that are kept of a step, head and tail.
     pub output_limit: u64,
+    /// Bytes of memory that a running step's process and those that it starts may hold; no limit when `None`.
+    pub memory: Option<u64>,
+    /// How many processes a running step may have, its own among them; no limit when `None`.
+    pub processes: Option<u64>,
+    /// Files that a process may have open; what the system says when `None`.
+    pub open_files: Option<u64>,
+    /// Bytes of the largest file that a step may write; what the system says when `None`.
+    pub file_size: Option<u64>,
+    /// Threads of BLAS and OpenMP, where the environment does not say.
+    pub threads: u32,
     /// Bytes of memory that checkpoints may hold for themselves.
     pub checkpoint_memory: Option<u64>,
     /// Names of steps' files that are not run but may be imported, and other paths that are the

@@ -82,6 +82,11 @@ impl Setup {
             seed: self.config.seed,
             timeout: self.config.limits.timeout,
             output_limit: self.config.limits.output.map_or(u64::MAX, |limit| limit.of(total_memory())),
+            memory: self.config.limits.memory.map(|limit| limit.of(free_memory())),
+            processes: Some(self.config.limits.processes),
+            open_files: Some(self.config.limits.open_files),
+            file_size: self.config.limits.file_size.map(|limit| limit.of(u64::MAX)),
+            threads: self.config.threads,
             checkpoint_memory: Some(
                 self.config.checkpoint_memory.map_or(total_memory() / 4, |share| share.of(total_memory())),
             ),
@@ -111,9 +116,17 @@ fn remedy(problem: &ConfigProblem) -> String {
 
 /// Memory of the machine in bytes; 4 GiB where it can't be told.
 fn total_memory() -> u64 {
-    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim();
-        line.parse::<u64>().ok()
-    });
-    told.map_or(4 << 30, |kilobytes| kilobytes << 10)
+    memory("MemTotal:").unwrap_or(4 << 30)
+}
+
+/// What may be had without pushing anything out, in bytes.
+fn free_memory() -> u64 {
+    memory("MemAvailable:").unwrap_or(2 << 30)
+}
+
+/// A line of what Linux says of memory, in bytes.
+fn memory(what: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(what))?.trim().strip_suffix("kB")?.trim();
+    Some(line.parse::<u64>().ok()? << 10)
 }

@@ -26,30 +26,42 @@ pub struct Told {
     pub blocked: Vec<String>,
 }
 
-fn engine(dir: &Path, vault: &Arc<dyn Vault>) -> Engine {
-    Engine::new(Settings {
+fn settings(dir: &Path, vault: &Arc<dyn Vault>) -> Settings {
+    Settings {
         dir: dir.to_owned(),
         python: "python3".into(),
         seed: 0,
         timeout: Some(Duration::from_secs(60)),
         output_limit: 1 << 20,
+        memory: None,
+        processes: None,
+        open_files: None,
+        file_size: None,
+        threads: 1,
         checkpoint_memory: None,
         ignore: Vec::new(),
         vault: Arc::clone(vault),
-    })
+    }
 }
 
 impl Run {
     pub fn new(on_error: OnError) -> Self {
+        Self::with(on_error, |_| {})
+    }
+
+    /// With other settings.
+    pub fn with(on_error: OnError, change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let vault: Arc<dyn Vault> = Arc::new(MemoryVault::default());
-        let engine = engine(dir.path(), &vault);
+        let mut settings = settings(dir.path(), &vault);
+        change(&mut settings);
+        let engine = Engine::new(settings);
         Self { dir, vault, engine, held: BTreeMap::new(), goal: Goal { on_error, ..Goal::default() } }
     }
 
     /// Ends all processes, as if the program had been started anew.
     pub fn restart(&mut self) {
-        self.engine = engine(self.dir.path(), &self.vault);
+        self.engine = Engine::new(settings(self.dir.path(), &self.vault));
     }
 
     pub fn tasks(&self, steps: &[(&str, &str)]) -> Vec<Task> {

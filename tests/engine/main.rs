@@ -6,6 +6,7 @@
 
 mod aside;
 mod harness;
+mod limits;
 mod verify;
 
 use std::collections::BTreeMap;

@@ -56,6 +56,8 @@ class Worker:
         self.seed = message["seed"]
         self.files = files.Files(self.directory, message["spool"])
         self.files.ignored = frozenset(message.get("ignored", ()))
+        _bound("RLIMIT_NOFILE", message.get("open_files"))
+        _bound("RLIMIT_FSIZE", message.get("file_size"))
         os.chdir(self.directory)
         sys.dont_write_bytecode = True
         sys.argv = [""]
@@ -646,6 +648,18 @@ class _SeedNumpy:
         except AttributeError:
             return None
         return spec
+
+
+def _bound(name: str, limit: int | None) -> None:
+    """Lowers a limit of the process for good; one that stands lower already stays."""
+    if limit is None:
+        return
+    import resource
+
+    kind = getattr(resource, name)
+    _, most = resource.getrlimit(kind)
+    least = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(kind, (least, least))
 
 
 def _no_input(prompt: object = "") -> str:
