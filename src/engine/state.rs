@@ -192,6 +192,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "random" => "the random generator".into(),
         "numpy.random" => "numpy's random generator".into(),
         "numpy.options" => "numpy's print and error options".into(),
+        "inline" => "how figures are shown".into(),
         "cwd" => "the working directory".into(),
         "sys.path" => "the module search path".into(),
         "recursionlimit" => "the recursion limit".into(),

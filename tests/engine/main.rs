@@ -262,3 +262,32 @@ fn what_holds_a_function_by_another_name_holds_it_when_the_name_is_taken() {
     after[3] = ("4", "x = 2\nprint(g(), held[0](), f(), g is f)\n");
     assert_eq!(sound(&before, &after), ["4"]);
 }
+
+#[test]
+fn a_generator_taken_by_the_name_of_its_method_is_the_one_that_there_is() {
+    let before = [
+        (
+            "1",
+            "from random import randint\nfrom os import environ\ndef put(k, v, e=environ):\n    e[k] = v\ndel environ\n",
+        ),
+        ("2", "n = 5\n"),
+        ("3", "rolled = [randint(1, n) for _ in range(4)]\nput('SEEN', str(n))\n"),
+        ("4", "import random, os\nprint(rolled, random.random(), os.environ['SEEN'])\n"),
+    ];
+    let mut after = before;
+    after[1] = ("2", "n = 900\n");
+    assert_eq!(sound(&before, &after), ["2", "3", "4"]);
+}
+
+#[test]
+fn how_figures_are_shown_is_state() {
+    let before = [
+        ("1", "%matplotlib inline\n"),
+        ("2", "n = 5\n"),
+        ("3", "import sys, types\nfake = types.SimpleNamespace(shown=n)\nfake\n"),
+    ];
+    let mut after = before;
+    after[0] = ("1", "pass\n");
+    // Whether a figure is shown hangs on it, so all that could show one runs again.
+    assert_eq!(sound(&before, &after), ["1", "2", "3"]);
+}

@@ -27,6 +27,16 @@ _LIST_ITERATOR = type(iter([]))
 _SIMPLE_METAS = {"type", "ABCMeta"}
 
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
+_SINGLE = (("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"))
+SINGLE: dict[int, tuple[str, str]] = {}  # objects that a library has one of, whose state `hidden.py` follows
+
+
+def learn_single() -> None:
+    """Finds them in modules that were imported meanwhile."""
+    for module, name in _SINGLE:
+        value = getattr(sys.modules.get(module), name, None)
+        if value is not None:
+            SINGLE[id(value)] = (module, name)
 
 
 class Uncarryable(Exception):
@@ -96,6 +106,10 @@ def _module(name: bytes) -> types.ModuleType:
     import importlib
 
     return importlib.import_module(_text(name))
+
+
+def _attribute(module: bytes, name: bytes) -> Any:
+    return getattr(_module(module), _text(name))
 
 
 def _definition(name: bytes) -> Any:
@@ -206,6 +220,9 @@ class Pickler(pickle.Pickler):
             return _module, (_bytes(value.__name__),)
         if isinstance(value, type):
             return self._reduce_class(value)
+        single = SINGLE.get(id(value))
+        if single is not None:
+            return _attribute, (_bytes(single[0]), _bytes(single[1]))
         module = kind.__module__
         if module == "__main__":
             return self._reduce_object(value, kind)

@@ -11,6 +11,8 @@ import sys
 import types
 from typing import Any, Iterable
 
+from . import codec
+
 _ATOMIC: set[type] = {
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType,
     slice,
@@ -39,6 +41,7 @@ def learn_atoms() -> None:
             kind = getattr(loaded, name, None)
             if isinstance(kind, type):
                 _ATOMIC.add(kind)
+    codec.learn_single()
     numpy = sys.modules.get("numpy")
     if numpy is not None and numpy not in _learned:
         _learned.add(numpy)
@@ -121,6 +124,8 @@ class Walker:
                     stack.append(bound)
                 continue
             seen.add(number)
+            if number in codec.SINGLE:
+                continue
             if value is namespace:
                 found.opaque = "the namespace itself"
                 continue

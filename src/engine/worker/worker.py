@@ -25,7 +25,7 @@ from . import codec, errors, files, hidden, kernel, magics, names, shown, space,
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_ALWAYS = ("@cwd", "@sys.path", "@recursionlimit", "@warnings", "@locale", "@decimal")
+_ALWAYS = ("@inline", "@cwd", "@sys.path", "@recursionlimit", "@warnings", "@locale", "@decimal")
 _CARRY_LIMIT = 64_000_000
 
 
@@ -68,6 +68,9 @@ class Worker:
         magics.install(self)
         builtins.input = _no_input  # type: ignore[assignment]
         os.environ.setdefault("MPLBACKEND", "agg")
+        self.hidden.pieces["@inline"] = hidden.Piece(
+            lambda: self.shown.inline, lambda value: setattr(self.shown, "inline", value)
+        )  # fmt: skip
         self.hidden.start()
         self.hidden.track("builtins")
         self.seen_modules = set(sys.modules)
