@@ -75,6 +75,34 @@ impl Session {
         }
     }
 
+    /// Asks several things at once, and gives each one's end in the order in which they were asked.
+    pub(super) fn ask_all(
+        &mut self,
+        commands: Vec<Command>,
+        context: &Context,
+        mut each: impl FnMut(&Event) -> Result<(), CliError>,
+    ) -> Result<Vec<Result<Summary, CliError>>, CliError> {
+        let asked: Vec<_> = commands.into_iter().map(|command| self.handle.send(command)).collect();
+        let mut ended: Vec<Option<Result<Summary, CliError>>> = asked.iter().map(|_| None).collect();
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.wait_for(context, |event| match event {
+            Event::Done { ticket, result } => {
+                let place = asked.iter().position(|asked| asked == ticket)?;
+                if let Some(slot) = ended.get_mut(place) {
+                    *slot = Some(result.clone().map_err(CliError::from));
+                }
+                ended.iter().all(Option::is_some).then_some(Ok(()))
+            }
+            event => each(event).err().map(Err),
+        })??;
+        if self.is_interrupted() {
+            return Err(CliError::new("interrupted").status(130));
+        }
+        Ok(ended.into_iter().flatten().collect())
+    }
+
     /// Asks for something that answers with a single event.
     pub(super) fn ask_for<T>(
         &mut self,

@@ -70,6 +70,11 @@ impl PatchState {
         }
     }
 
+    /// Whether it waits for a decision and has its place.
+    pub fn may_be_tried(self) -> bool {
+        matches!(self, Self::Proposed | Self::Tried)
+    }
+
     /// Whether a person may still decide on it.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Proposed | Self::Tried | Self::Conflict | Self::Ambiguous)

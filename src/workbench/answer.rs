@@ -102,6 +102,53 @@ pub struct TrialView {
     pub duration_us: u64,
     /// Remarks: that it weakens a test, that it reached outside.
     pub remarks: Vec<String>,
+    /// Steps that it made stale and that ran anew, in the order of the run.
+    #[serde(default)]
+    pub stale: Vec<StepId>,
+    /// What must pass before it is accepted.
+    #[serde(default)]
+    pub gates: Vec<GateView>,
+}
+
+/// Something that must pass before a patch is accepted, and whether it did in a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateView {
+    /// A step's id, or the program.
+    pub name: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// Why not; may hold what a program printed, which is hostile.
+    pub why: Option<String>,
+}
+
+impl TrialView {
+    /// How many tests it came to, and how many of them pass before and after.
+    pub fn tests(&self) -> (usize, usize, usize) {
+        let tests = || self.steps.iter().filter(|step| step.test);
+        let pass = |status| status == Status::Fresh;
+        (
+            tests().count(),
+            tests().filter(|step| pass(step.before)).count(),
+            tests().filter(|step| pass(step.after)).count(),
+        )
+    }
+
+    /// How many steps fail or are blocked before and after.
+    pub fn failures(&self) -> (usize, usize) {
+        let fails = |status| matches!(status, Status::Failed | Status::Blocked);
+        let count = |of: &dyn Fn(&TrialStep) -> Status| self.steps.iter().filter(|step| fails(of(step))).count();
+        (count(&|step| step.before), count(&|step| step.after))
+    }
+
+    /// Whether another trial did the same to every step.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.steps == other.steps && self.gates == other.gates
+    }
+
+    /// The first of what must pass that did not.
+    pub fn refusal(&self) -> Option<&str> {
+        self.gates.iter().find(|gate| !gate.passed).map(|gate| gate.why.as_deref().unwrap_or(&gate.name))
+    }
 }
 
 /// A step in a trial.

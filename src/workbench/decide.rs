@@ -12,7 +12,8 @@ use super::book::{Book, failure};
 use super::desk::counted;
 use super::moment::now;
 use super::shelf::{Shelf, step_of, tree};
-use super::{Failure, Fault};
+use super::trial::Kept;
+use super::{Failure, Fault, TrialView};
 use crate::patch::{self, Act, Later, NotNow, Obstacle, Pin, Reverted, after, moved};
 use crate::step::{Author, Digest, FileChange, Patch, PatchId, PatchState, Provenance};
 use crate::store::{Change, Decision, Deed, DeedKind, DeedState, Plan};
@@ -58,25 +59,62 @@ pub(super) struct Granted {
 
 /// Looks whether a choice of a patch may be accepted now, what must pass before left aside.
 pub(super) fn consider(book: &Book, shelf: &Shelf, wish: &Wish) -> Result<Granted, Failure> {
-    let patch = shelf.get(wish.patch)?;
-    after(patch.state, Act::Accept).map_err(|not| refused(not, &patch))?;
-    let choice = choice(&patch, &wish.files)?;
-    let gone = moved(&choice, &tree(book)?);
-    if !gone.is_empty() {
+    let mut granted = considered(book, shelf, wish.patch, &wish.files, Act::Accept)?;
+    granted.against = new_faults(book, &granted.choice).iter().map(fault).collect();
+    if let (Some(first), false) = (granted.against.first(), wish.anyway) {
         return Err(Failure {
-            what: format!("{} changed since {} was placed on it", gone.join(", "), patch.id),
-            hint: Some(format!("look at it as it is now: reweave patch show DIR {}", patch.id.0)),
-        });
-    }
-    let faults = new_faults(book, &choice);
-    let against: Vec<String> = faults.iter().map(fault).collect();
-    if let (Some(first), false) = (against.first(), wish.anyway) {
-        return Err(Failure {
-            what: format!("{} is not accepted: {first}", patch.id),
+            what: format!("{} is not accepted: {first}", wish.patch),
             hint: Some("--anyway accepts it all the same".to_owned()),
         });
     }
-    Ok(Granted { patch, choice, against })
+    Ok(granted)
+}
+
+/// Looks whether this may happen to a choice of a patch now, and whether its files are what it was placed on.
+pub(super) fn considered(
+    book: &Book,
+    shelf: &Shelf,
+    id: PatchId,
+    files: &[FileChange],
+    act: Act,
+) -> Result<Granted, Failure> {
+    let patch = shelf.get(id)?;
+    after(patch.state, act).map_err(|not| refused(not, &patch))?;
+    let choice = choice(&patch, files)?;
+    let gone = moved(&choice, &tree(book)?);
+    if !gone.is_empty() {
+        return Err(Failure {
+            what: format!("{} changed since {id} was placed on it", gone.join(", ")),
+            hint: Some(format!("look at it as it is now: reweave patch show DIR {}", id.0)),
+        });
+    }
+    Ok(Granted { patch, choice, against: Vec::new() })
+}
+
+/// That something must pass before a patch is accepted, and does not.
+pub(super) fn gated(id: PatchId, why: &str) -> Failure {
+    Failure {
+        what: format!("{id} is not accepted: {why}"),
+        hint: Some("`[verify]` of reweave.toml asks for it; --anyway accepts it all the same".to_owned()),
+    }
+}
+
+/// What tells one choice of a patch from another.
+pub(super) fn choice_digest(choice: &[FileChange]) -> Digest {
+    Digest::of(serde_json::to_vec(choice).unwrap_or_default())
+}
+
+/// The last trial of just this choice, the rest of the run being as it is now, and its digest.
+pub(super) fn trial_of(book: &Book, granted: &Granted, run: Digest) -> Result<Option<(Digest, TrialView)>, Failure> {
+    let wanted = choice_digest(&granted.choice);
+    for trial in book.store().trials(granted.patch.id).map_err(|error| book.failure(error))? {
+        // A trial of another form says nothing here.
+        let Ok(kept) = serde_json::from_slice::<Kept>(&trial.result) else { continue };
+        if kept.choice == wanted && kept.run == run {
+            return Ok(Some((Digest::of(&trial.result), kept.view)));
+        }
+    }
+    Ok(None)
 }
 
 /// What is taken of a patch: all of it, or what was chosen.

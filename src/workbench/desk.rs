@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::book::{Book, Changes, failure};
+use super::decide::Wish;
 use super::engine_room::{EngineRoom, News, Work};
-use super::job::{Job, JobKind, Wanted};
+use super::job::{Job, JobKind, ToTry, Wanted};
 use super::moment::now;
 use super::setup::Setup;
 use super::shelf::Shelf;
@@ -65,7 +66,7 @@ pub(super) struct Desk {
     pub(super) jobs: VecDeque<Job>,
     /// What the engine works on now.
     pub(super) current: Option<(Job, Update)>,
-    running: Option<(StepId, Millis)>,
+    pub(super) running: Option<(StepId, Millis)>,
     replay_on_save: bool,
     generation: u64,
     /// Whether marks are to be decided anew.
@@ -279,10 +280,17 @@ impl Desk {
                 self.look_in()?;
                 Ok(Some(Summary::default()))
             }
+            Command::Try { patch, files } => {
+                self.patch_to_try(patch, &files)?;
+                let choices = vec![ToTry { ticket, patch, files, then: None }];
+                queue(self, JobKind::Try { choices })
+            }
+            Command::Accept { patch, files, comment, replay, anyway } => {
+                self.accept(client, ticket, Wish { patch, files, comment, anyway, replay })
+            }
             Command::AddPatch { .. }
             | Command::Patch { .. }
             | Command::Weigh { .. }
-            | Command::Accept { .. }
             | Command::Reject { .. }
             | Command::Revert { .. }
             | Command::Comment { .. } => self.patch(client, ticket, command).map(Some),
@@ -453,8 +461,11 @@ impl Desk {
     fn begin_next(&mut self) {
         while self.current.is_none() && !self.closing {
             let Some(job) = self.jobs.pop_front() else { return };
+            let job = self.with_others_to_try(job);
             if let Err(failure) = self.begin(&job) {
-                self.done(job.client, job.ticket, Err(failure));
+                for ticket in job.tickets() {
+                    self.done(job.client, ticket, Err(failure.clone()));
+                }
             }
         }
     }
@@ -467,7 +478,9 @@ impl Desk {
         self.settle_marks();
         let marked = match &job.kind {
             JobKind::Plan { marked, .. } => marked.clone(),
-            JobKind::Update { .. } | JobKind::State { .. } | JobKind::Verify { .. } => BTreeSet::new(),
+            JobKind::Update { .. } | JobKind::State { .. } | JobKind::Verify { .. } | JobKind::Try { .. } => {
+                BTreeSet::new()
+            }
         };
         if matches!(job.kind, JobKind::Update { .. }) {
             self.book.keep_edits()?;
@@ -485,6 +498,7 @@ impl Desk {
             JobKind::Verify { check } => {
                 Work::Verify { tasks, goal: self.goal(&Wanted::All, false, None), check: *check }
             }
+            JobKind::Try { choices } => Work::Try(self.bench(tasks, choices)?),
             JobKind::State { at, names } => {
                 let at = at.clone().or_else(|| self.last_step()).ok_or_else(only_modules)?;
                 Work::State {
@@ -549,6 +563,7 @@ impl Desk {
             News::State(result) => self.variables(result),
             News::Verifying(step) => self.broadcast(&Event::Verifying { step }),
             News::Verified(result) => self.verified(result),
+            News::Tried(result) => self.tried(result),
         }
     }
 
@@ -801,7 +816,7 @@ fn interrupted() -> Failure {
     Failure { what: "stopped before it began".to_owned(), hint: None }
 }
 
-fn engine_failure(error: EngineError) -> Failure {
+pub(super) fn engine_failure(error: EngineError) -> Failure {
     Failure { what: error.what, hint: error.hint }
 }
 

@@ -3,9 +3,11 @@
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::EngineView;
+use super::trial::{self, Bench, Stops, Tried};
 use crate::engine::{Engine, EngineError, Goal, Planned, Report, Settings, StopHandle, Task, Verified};
 use crate::step::{StepId, Variable};
 
@@ -21,9 +23,12 @@ pub(super) enum Work {
     /// Run everything from nothing on the side and compare with what is held; with `check` so many times, and
     /// also what is known to answer differently.
     Verify { tasks: Vec<Task>, goal: Goal, check: Option<NonZeroU32> },
+    /// Try patches on the side.
+    Try(Bench),
 }
 
-/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned`, `State` and `Verified`, then `View`.
+/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned`, `State`, `Verified` and
+/// `Tried`, then `View`.
 #[derive(Debug)]
 pub(super) enum News {
     /// From the middle of an update.
@@ -38,6 +43,8 @@ pub(super) enum News {
     Verifying(StepId),
     /// How full runs compared.
     Verified(Result<Verified, EngineError>),
+    /// What patches did on the side.
+    Tried(Result<Tried, EngineError>),
     /// How the engine stands, after each piece of work.
     View(EngineView),
 }
@@ -48,6 +55,8 @@ pub(super) struct EngineRoom {
     work: Option<Sender<Work>>,
     stops: Receiver<StopHandle>,
     stop: StopHandle,
+    /// What stops the runs on the side.
+    beside: Stops,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,11 +70,13 @@ impl EngineRoom {
         let stop = engine.stop_handle();
         let (work, queue) = mpsc::channel();
         let (new_stop, stops) = mpsc::channel();
+        let beside = Stops::default();
+        let others = Arc::clone(&beside);
         let thread = thread::Builder::new()
             .name("engine".to_owned())
-            .spawn(move || serve(engine, settings, &queue, &new_stop, tell))
+            .spawn(move || serve(engine, settings, &queue, &new_stop, &others, tell))
             .map_err(|error| EngineError { what: format!("no thread for the engine: {error}"), hint: None })?;
-        Ok(Self { work: Some(work), stops, stop, thread: Some(thread) })
+        Ok(Self { work: Some(work), stops, stop, beside, thread: Some(thread) })
     }
 
     /// Hands work over. A stop that is asked for from here on counts for it, an earlier one does not.
@@ -80,6 +91,7 @@ impl EngineRoom {
     /// Asks what runs now to stop.
     pub(super) fn stop(&mut self) {
         self.current_stop().stop();
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(StopHandle::stop);
     }
 
     /// A new engine has a new handle.
@@ -107,6 +119,7 @@ fn serve(
     settings: Settings,
     queue: &Receiver<Work>,
     new_stop: &Sender<StopHandle>,
+    beside: &Stops,
     mut tell: impl FnMut(News),
 ) {
     while let Ok(work) = queue.recv() {
@@ -115,8 +128,9 @@ fn serve(
             Work::Plan { .. } => |error| News::Planned(Err(error)),
             Work::State { .. } => |error| News::State(Err(error)),
             Work::Verify { .. } => |error| News::Verified(Err(error)),
+            Work::Try(_) => |error| News::Tried(Err(error)),
         };
-        if catch_unwind(AssertUnwindSafe(|| perform(&mut engine, work, &mut tell, new_stop))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| perform(&mut engine, work, &mut tell, new_stop, beside))).is_err() {
             let what = "the engine failed at a fault of its own; it was started anew".to_owned();
             let hint = Some("please report this, with the step that ran".to_owned());
             tell(failed(EngineError { what, hint }));
@@ -127,12 +141,19 @@ fn serve(
     }
 }
 
-fn perform(engine: &mut Engine, work: Work, tell: &mut impl FnMut(News), new_stop: &Sender<StopHandle>) {
+fn perform(
+    engine: &mut Engine,
+    work: Work,
+    tell: &mut impl FnMut(News),
+    new_stop: &Sender<StopHandle>,
+    beside: &Stops,
+) {
     match work {
         Work::Update { tasks, goal } => {
             let done = engine.update(&tasks, &goal, &mut |report| tell(News::Report(report)));
             tell(News::Updated(done));
         }
+        Work::Try(bench) => tell(News::Tried(trial::run(engine, bench, beside))),
         Work::Plan { tasks, goal } => tell(News::Planned(Ok(engine.plan(&tasks, &goal)))),
         Work::State { tasks, goal, at, names } => tell(News::State(engine.state(&tasks, &goal, &at, &names))),
         Work::Verify { tasks, goal, check } => {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use super::Ticket;
+use super::decide::Wish;
 use super::desk::ClientId;
-use crate::step::StepId;
+use crate::step::{FileChange, PatchId, StepId};
 
 /// A piece of work for the engine, and who asked for it.
 #[derive(Debug, Clone)]
@@ -13,6 +14,16 @@ pub(super) struct Job {
     pub client: ClientId,
     pub ticket: Ticket,
     pub kind: JobKind,
+}
+
+impl Job {
+    /// The requests that it answers.
+    pub(super) fn tickets(&self) -> Vec<Ticket> {
+        match &self.kind {
+            JobKind::Try { choices } => choices.iter().map(|choice| choice.ticket).collect(),
+            _ => vec![self.ticket],
+        }
+    }
 }
 
 /// What is to be done.
@@ -39,6 +50,11 @@ pub(super) enum JobKind {
         /// So many, to find what answers differently.
         check: Option<NonZeroU32>,
     },
+    /// Try choices of patches on the side.
+    Try {
+        /// Which, and for which request each.
+        choices: Vec<ToTry>,
+    },
     /// Tell the variables after a step.
     State {
         /// The step; the last when `None`.
@@ -46,6 +62,17 @@ pub(super) enum JobKind {
         /// Which variables; all when empty.
         names: Vec<String>,
     },
+}
+
+/// A choice of a patch to be tried.
+#[derive(Debug, Clone)]
+pub(super) struct ToTry {
+    pub ticket: Ticket,
+    pub patch: PatchId,
+    /// What is taken; all when empty.
+    pub files: Vec<FileChange>,
+    /// What is to be done once it passed.
+    pub then: Option<Wish>,
 }
 
 /// Which steps an update is for. Resolved when it begins, since the run may change until then.

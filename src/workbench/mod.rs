@@ -33,12 +33,13 @@ mod rows;
 mod setup;
 mod shelf;
 mod snapshot;
+mod trial;
 mod update;
 mod vault;
 
 pub use answer::{
-    Column, ContextPart, ContextView, Fault, Happening, Inside, Part, PastStep, PastView, StoryRow, Table, TrialStep,
-    TrialView, ValueChange, Weight,
+    Column, ContextPart, ContextView, Fault, GateView, Happening, Inside, Part, PastStep, PastView, StoryRow, Table,
+    TrialStep, TrialView, ValueChange, Weight,
 };
 pub use command::{Command, Request, Ticket};
 pub use covering::{Covered, Covering};

@@ -13,6 +13,7 @@ mod list;
 mod reject;
 mod revert;
 mod show;
+mod try_out;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -41,6 +42,7 @@ enum Cmd {
     Add(add::Args),
     List(list::Args),
     Show(show::Args),
+    Try(try_out::Args),
     Accept(accept::Args),
     Reject(reject::Args),
     Revert(revert::Args),
@@ -53,6 +55,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         Cmd::Add(args) => add::run(args, context),
         Cmd::List(args) => list::run(args, context),
         Cmd::Show(args) => show::run(&args, context),
+        Cmd::Try(args) => try_out::run(&args, context),
         Cmd::Accept(args) => accept::run(&args, context),
         Cmd::Reject(args) => reject::run(&args, context),
         Cmd::Revert(args) => revert::run(&args, context),

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Book, Entry, code, code_in};
+use crate::engine::Task;
 use crate::patch::review::Review;
 use crate::patch::{DirectoryTree, moved, weakenings};
 use crate::run::{STORE_DIR, StepFile};
 use crate::step::{Digest, FileChange, FileContent, Kind, Status, StepId, VersionNumber};
 use crate::workbench::files::FileLook;
 use crate::workbench::marks::{self, Disk, Subject};
-use crate::workbench::{Fault, Weight};
+use crate::workbench::{Failure, Fault, Weight};
 
 /// The run as it would be.
 pub(in crate::workbench) struct Would {
@@ -107,6 +108,13 @@ impl Book {
             }
         }
         weight
+    }
+
+    /// The whole run with these changes, as an engine is given it.
+    pub(in crate::workbench) fn tasks_with(&mut self, files: &[FileChange]) -> Result<Vec<Task>, Failure> {
+        let would = self.would(files);
+        self.recall(&would.changed)?;
+        Ok(would.steps.iter().map(|entry| self.task(entry, false)).collect())
     }
 }
 
