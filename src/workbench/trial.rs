@@ -278,14 +278,14 @@ fn values(
             Some(_) => tell(engine.state(&base, &goal, &task.id, &names)),
             None => Vec::new(),
         };
-        let form =
-            |found: &[Variable], name: &String| found.iter().find(|variable| variable.name == *name).map(in_short);
+        let find = |found: &[Variable], name: &String| found.iter().find(|one| one.name == *name).cloned();
         let changes: Vec<ValueChange> = names
             .iter()
-            .map(|name| ValueChange { name: name.clone(), before: form(&then, name), after: form(&now, name) })
-            .filter(|change| change.before != change.after || change.before.is_some())
+            .filter_map(|name| change(name, find(&then, name).as_ref(), find(&now, name).as_ref()))
             .collect();
-        all.insert(task.id.clone(), changes);
+        if !changes.is_empty() {
+            all.insert(task.id.clone(), changes);
+        }
     }
     all
 }
@@ -304,11 +304,28 @@ fn differing(old: Option<&Arc<Execution>>, new: &Execution) -> Vec<String> {
     names.into_iter().filter(differs).take(VALUED.1).map(str::to_owned).collect()
 }
 
-fn in_short(variable: &Variable) -> String {
-    match &variable.shape {
-        Some(shape) => format!("{} {shape} {}", variable.type_name, short(&variable.repr)),
-        None => short(&variable.repr),
+/// How a variable changed, in short: where both values are long, from where they differ on. Nothing where nobody could
+/// tell them apart, and for code, which the patch itself shows.
+fn change(name: &str, before: Option<&Variable>, after: Option<&Variable>) -> Option<ValueChange> {
+    let code = ["function", "builtin_function_or_method", "module", "type"];
+    let is_code = |variable: Option<&Variable>| variable.is_none_or(|v| code.contains(&v.type_name.as_str()));
+    if is_code(before) && is_code(after) {
+        return None;
     }
+    let repr = |variable: Option<&Variable>| variable.map(|variable| variable.repr.clone()).unwrap_or_default();
+    let (old, new) = (repr(before), repr(after));
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
+    let from = if same > SHORT / 2 { same - SHORT / 4 } else { 0 };
+    let form = |variable: &Variable| {
+        let text: String = variable.repr.chars().skip(from).collect();
+        let text = format!("{}{}", if from > 0 { "…" } else { "" }, short(&text));
+        match &variable.shape {
+            Some(shape) => format!("{} {shape} {text}", variable.type_name),
+            None => text,
+        }
+    };
+    let (before, after) = (before.map(form), after.map(form));
+    (before != after).then(|| ValueChange { name: name.to_owned(), before, after })
 }
 
 fn short(text: &str) -> String {
@@ -369,6 +386,7 @@ pub(super) fn view(candidate: &Candidate, ran: &Ran, before: &Before<'_>) -> Tri
         let status = ran.steps.get(gate).map(|(status, _)| *status);
         let why = match status {
             Some(Status::Fresh) => None,
+            Some(Status::Failed) => Some(format!("{gate} fails with it")),
             Some(status) => Some(format!("{gate} is {status} with it")),
             None if candidate.tasks.iter().any(|task| task.id == *gate) => Some(format!("{gate} did not run")),
             None => Some(format!("{gate} is not in the run")),

@@ -1,5 +1,6 @@
 //! The patch under review: which is shown and how, and what is decided about it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub enum TrialLine {
     Effect(String),
     /// A remark.
     Remark(String),
+    /// A candidate beside the others, and whether what must pass does.
+    Candidate(String, bool),
 }
 
 /// The panel's state.
@@ -83,6 +86,8 @@ pub struct Patches {
     pub weighing: usize,
     /// What a trial did.
     pub trial: Option<Arc<TrialView>>,
+    /// What the last trials of all patches did: those for one fault stand side by side.
+    pub trials: BTreeMap<PatchId, Arc<TrialView>>,
     /// Whether a trial is on its way.
     pub trying: bool,
     /// For which patch, as it stood then, it was asked last.
@@ -103,6 +108,7 @@ impl Default for Patches {
             weight: None,
             weighing: 0,
             trial: None,
+            trials: BTreeMap::new(),
             trying: false,
             asked: None,
         }
@@ -115,7 +121,9 @@ impl Patches {
         if self.chosen != patch {
             let (context, cut, weighing) = (self.context, self.cut, self.weighing);
             let mode = if self.mode == Mode::Trial { Mode::Unified } else { self.mode };
-            *self = Self { chosen: patch, context, cut, weighing, mode, ..Self::default() };
+            let trials = std::mem::take(&mut self.trials);
+            let trial = patch.and_then(|patch| trials.get(&patch).cloned());
+            *self = Self { chosen: patch, context, cut, weighing, mode, trial, trials, ..Self::default() };
         }
     }
 
@@ -140,11 +148,14 @@ impl Patches {
 
     /// Takes what a trial did.
     pub fn take_trial(&mut self, patch: PatchId, trial: Arc<TrialView>) {
+        self.trials.insert(patch, Arc::clone(&trial));
         if self.chosen == Some(patch) {
             self.trial = Some(trial);
             self.trying = false;
             self.mode = Mode::Trial;
             self.window = Window::default();
+        }
+        if self.mode == Mode::Trial {
             self.rebuild();
         }
     }
@@ -159,7 +170,11 @@ impl Patches {
         let at = self.rows.get(self.window.cursor).cloned();
         self.rows = match (&self.review, self.mode) {
             (None, _) => Vec::new(),
-            (Some(_), Mode::Trial) => self.trial.as_deref().map(trial).unwrap_or_default(),
+            (Some(_), Mode::Trial) => {
+                let mut rows = beside_one_another(&self.trials);
+                rows.extend(self.trial.as_deref().map(trial).unwrap_or_default());
+                rows
+            }
             (Some(review), Mode::Result) => result(review),
             (Some(review), Mode::Split) => unified(review, self.context, true),
             (Some(review), Mode::Unified) => unified(review, self.context, false),
@@ -372,6 +387,30 @@ fn result(review: &Review) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Candidates side by side, those that do the same together; nothing where only one was tried.
+fn beside_one_another(trials: &BTreeMap<PatchId, Arc<TrialView>>) -> Vec<Row> {
+    let mut groups: Vec<(&TrialView, Vec<String>)> = Vec::new();
+    for (id, trial) in trials {
+        match groups.iter_mut().find(|(other, _)| other.is_like(trial)) {
+            Some((_, ids)) => ids.push(id.to_string()),
+            None => groups.push((trial, vec![id.to_string()])),
+        }
+    }
+    if trials.len() < 2 {
+        return Vec::new();
+    }
+    let line = |(trial, ids): &(&TrialView, Vec<String>)| {
+        let (tests, _, passing) = trial.tests();
+        let (before, after) = trial.failures();
+        let gate = trial.refusal().map(|why| format!("  {why}")).unwrap_or_default();
+        let ran = trial.stale.len();
+        let names = ids.join(" = ");
+        let text = format!("{names:8} {ran:>3} ran  failing {before} to {after}  tests {passing} of {tests}{gate}");
+        Row::Trial(TrialLine::Candidate(text, gate.is_empty() && after <= before))
+    };
+    groups.iter().map(line).collect()
 }
 
 fn trial(trial: &TrialView) -> Vec<Row> {

@@ -73,9 +73,19 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::Try => {
             if let Some(patch) = open_patch(model) {
+                let again = model.patches.mode == Mode::Trial;
                 model.patches.trying = true;
                 effects.push(Effect::Ask(Command::Try { patch, files: model.patches.selection() }));
-                typing::tell(model, format!("{patch} is run on the side"));
+                // Once one was tried, the same key sets the others that wait beside it.
+                let waits = |row: &&std::sync::Arc<PatchRow>| row.state.may_be_tried() && row.id != patch;
+                let others: Vec<PatchId> = model.run.snapshot.patches.iter().filter(waits).map(|row| row.id).collect();
+                if again && !others.is_empty() {
+                    let asked = others.iter().map(|patch| Command::Try { patch: *patch, files: Vec::new() });
+                    effects.extend(asked.map(Effect::Ask));
+                    typing::tell(model, format!("{patch} and {} more are run on the side", others.len()));
+                } else {
+                    typing::tell(model, format!("{patch} is run on the side"));
+                }
             }
         }
         Action::Revert => match state(model) {
@@ -162,6 +172,10 @@ fn accept(model: &mut Model, replay: bool, effects: &mut Vec<Effect>) {
         for fault in &weight.faults {
             anyway = true;
             details.push(format!("{} would be no Python: line {}: {}", fault.path, fault.line, fault.what));
+        }
+        if let Some(why) = model.patches.trial.as_ref().and_then(|trial| trial.refusal()) {
+            anyway = true;
+            details.push(format!("What must pass does not: {why}."));
         }
         for path in &weight.moved {
             details.push(format!("{path} is not what the patch was made for any more."));

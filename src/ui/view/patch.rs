@@ -368,6 +368,9 @@ fn checks(pen: &Pen<'_>, model: &Model, review: &Review) -> Line<'static> {
         let told = |fault: &Fault| format!("line {} is no Python: {}", fault.line, text::cut(&fault.what, 40));
         check(fault.is_none(), "parses", fault.map(told).unwrap_or_default());
         check(weight.moved.is_empty(), "base unchanged", "the file on disk is another than the base".to_owned());
+        if let Some(weakened) = weight.weakened.first() {
+            check(false, "", text::cut(weakened, 60));
+        }
     }
     // What is wrong goes first, so that it is never cut off.
     all.sort_by_key(|(good, _)| *good);
@@ -381,7 +384,9 @@ fn checks(pen: &Pen<'_>, model: &Model, review: &Review) -> Line<'static> {
         line.push_span(pen.span(text, if good { Role::Text } else { Role::Error }));
         line.push_span(pen.span(format!(" {sign}"), role));
     }
-    if let Some(trial) = &model.patches.trial {
+    if let Some(why) = model.patches.trial.as_ref().and_then(|trial| trial.refusal()) {
+        line.push_span(pen.span(format!("   {}", text::cut(why, 60)), Role::Error));
+    } else if let Some(trial) = &model.patches.trial {
         let worse = trial.steps.iter().filter(|step| step.test && step.after == crate::step::Status::Failed).count();
         let tests = trial.steps.iter().filter(|step| step.test).count();
         if tests > 0 {
@@ -434,6 +439,9 @@ fn trial(pen: &Pen<'_>, model: &Model, line: &TrialLine, width: usize) -> Option
             ])
         }
         TrialLine::Effect(text) => Line::from(pen.cut(&format!("    {text}"), width, Role::Dim)),
+        TrialLine::Candidate(text, good) => {
+            Line::from(pen.cut(text, width, if *good { Role::Success } else { Role::Error }))
+        }
         TrialLine::Remark(text) => Line::from(pen.cut(&format!("! {text}"), width, Role::Warning)),
     })
 }
