@@ -101,6 +101,7 @@ fn patch_tried() {
         isolated: true,
         duration_us: 2_000_000,
         remarks: vec!["it writes outside the run".to_owned()],
+        ..TrialView::default()
     };
     stage.event(Event::Tried { patch: PatchId(17), trial: trial.into() });
     insta::assert_snapshot!("patch-tried-120x40", stage.screen());
