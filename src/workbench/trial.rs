@@ -70,6 +70,9 @@ pub(super) struct Tried {
     pub candidates: Vec<(Candidate, Result<Ran, EngineError>)>,
 }
 
+/// What one run on the side gave, and the engine that it was run in.
+type Attempt = Result<(Ran, Aside), EngineError>;
+
 /// What stops the runs on the side.
 pub(super) type Stops = Arc<Mutex<Vec<StopHandle>>>;
 
@@ -101,7 +104,7 @@ pub(super) fn run(engine: &mut Engine, bench: Bench, stops: &Stops) -> Result<Tr
                 (one, aside)
             })
             .collect();
-        let finished: Vec<(Candidate, Result<(Ran, Aside), EngineError>)> = thread::scope(|scope| {
+        let finished: Vec<(Candidate, Attempt)> = thread::scope(|scope| {
             let command = &bench.command;
             let threads: Vec<_> = started
                 .into_iter()
@@ -128,12 +131,7 @@ pub(super) fn run(engine: &mut Engine, bench: Bench, stops: &Stops) -> Result<Tr
     Ok(Tried { before, candidates: done })
 }
 
-fn attempt(
-    candidate: &Candidate,
-    mut aside: Aside,
-    command: &[String],
-    stops: &Stops,
-) -> Result<(Ran, Aside), EngineError> {
+fn attempt(candidate: &Candidate, mut aside: Aside, command: &[String], stops: &Stops) -> Attempt {
     lay(aside.directory(), &candidate.choice)?;
     let mut ran = update(&mut aside, &candidate.tasks, &candidate.goal, stops)?;
     if let [program, arguments @ ..] = command {
