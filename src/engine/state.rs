@@ -190,17 +190,17 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
     let hidden = name.strip_prefix('@')?;
     Some(match hidden {
         "random" => "the random generator".into(),
-        "numpy.random" => "numpy's random generator".into(),
-        "numpy.options" => "numpy's print and error options".into(),
+        "numpy:random" => "numpy's random generator".into(),
+        "numpy:options" => "numpy's print and error options".into(),
         "inline" => "how figures are shown".into(),
         "cwd" => "the working directory".into(),
-        "sys.path" => "the module search path".into(),
+        "sys:path" => "the module search path".into(),
         "recursionlimit" => "the recursion limit".into(),
         "warnings" => "the warnings filters".into(),
         "locale" => "the locale".into(),
         "decimal" => "the decimal context".into(),
-        "pandas.options" => "pandas' options".into(),
-        "matplotlib.rc" => "matplotlib's settings".into(),
+        "pandas:options" => "pandas' options".into(),
+        "matplotlib:rc" => "matplotlib's settings".into(),
         other => match other.strip_prefix("env:") {
             Some(variable) => format!("environment variable {variable}"),
             None => format!("attribute {other}"),

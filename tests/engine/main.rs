@@ -6,6 +6,7 @@
 
 mod aside;
 mod harness;
+mod libraries;
 mod limits;
 mod verify;
 
@@ -290,4 +291,16 @@ fn how_figures_are_shown_is_state() {
     after[0] = ("1", "pass\n");
     // Whether a figure is shown hangs on it, so all that could show one runs again.
     assert_eq!(sound(&before, &after), ["1", "2", "3"]);
+}
+
+#[test]
+fn what_a_library_is_set_to_in_the_step_that_imports_it_is_state() {
+    let before = [
+        ("1", "import decimal\ndecimal.getcontext().prec = 7\n"),
+        ("2", "n = 3\n"),
+        ("3", "print(decimal.Decimal(1) / n)\n"),
+    ];
+    let mut after = before;
+    after[1] = ("2", "n = 7\n");
+    assert_eq!(sound(&before, &after), ["2", "3"]);
 }

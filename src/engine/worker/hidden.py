@@ -1,12 +1,14 @@
 """State of the process that steps share without naming it: generators, environment, module attributes.
 
-Each piece has a name that starts with `@` and a plain value that can be compared, pickled and set again.
+Each piece has a name that starts with `@` and a plain value that can be compared, pickled and set again. A dot in it
+parts a module from an attribute of it: pieces of another kind have none.
 A piece that is as it was when the run began is absent.
 """
 
 from __future__ import annotations
 
 import builtins
+import importlib
 import os
 import random
 import sys
@@ -70,7 +72,7 @@ class Hidden:
         self.pieces: dict[str, Piece] = {
             "@random": Piece(random.getstate, random.setstate),
             "@cwd": Piece(os.getcwd, os.chdir),
-            "@sys.path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
+            "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
         }
         self.base: dict[str, Value] = {}
@@ -171,6 +173,9 @@ class Hidden:
 
     def put(self, name: str, value: Value) -> None:
         """Sets a piece to `value`."""
+        if name in _LIBRARY_PIECES and name not in self.pieces:
+            importlib.import_module(_LIBRARY_MODULES[name])
+            self.learn()
         if name in self.pieces:
             self.pieces[name].put(value)
         elif name.startswith("@env:"):
@@ -182,8 +187,6 @@ class Hidden:
         else:
             module, _, attribute = name[1:].rpartition(".")
             if module not in sys.modules:
-                import importlib
-
                 importlib.import_module(module)
             self.track(module)
             setattr(sys.modules[module], attribute, value)
@@ -321,12 +324,24 @@ def _rc_params() -> Piece | None:
 
 
 _LIBRARY_PIECES: dict[str, Callable[[], Piece | None]] = {
-    "@numpy.random": _numpy_random,
-    "@numpy.options": _numpy_print,
+    "@numpy:random": _numpy_random,
+    "@numpy:options": _numpy_print,
     "@decimal": _decimal,
     "@locale": _locale,
     "@warnings": _warnings,
-    "@pandas.options": _pandas,
-    "@matplotlib.rc": _rc_params,
+    "@pandas:options": _pandas,
+    "@matplotlib:rc": _rc_params,
 }
+# Which module brings each. What one holds right after its import is what a run begins with: a step may import it and
+# set it in one go.
+_LIBRARY_MODULES = {
+    "@numpy:random": "numpy.random.mtrand",
+    "@numpy:options": "numpy",
+    "@decimal": "decimal",
+    "@locale": "locale",
+    "@warnings": "warnings",
+    "@pandas:options": "pandas",
+    "@matplotlib:rc": "matplotlib",
+}
+LIBRARIES = frozenset(_LIBRARY_MODULES.values())
 BUILTINS = set(vars(builtins))

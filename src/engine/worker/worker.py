@@ -25,7 +25,7 @@ from . import codec, errors, files, hidden, kernel, magics, names, shown, space,
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_ALWAYS = ("@inline", "@cwd", "@sys.path", "@recursionlimit", "@warnings", "@locale", "@decimal")
+_ALWAYS = ("@inline", "@cwd", "@sys:path", "@recursionlimit", "@warnings", "@locale", "@decimal")
 _CARRY_LIMIT = 64_000_000
 
 
@@ -62,7 +62,7 @@ class Worker:
         sys.dont_write_bytecode = True
         sys.argv = [""]
         sys.path.insert(0, self.directory)
-        sys.meta_path.insert(0, _SeedNumpy(self.seed, self.files))
+        sys.meta_path.insert(0, _Imports(self.seed, self.files, self.hidden))
         random.seed(self.seed)
         builtins.display = self.shown.display  # type: ignore[attr-defined]
         magics.install(self)
@@ -438,7 +438,9 @@ class Worker:
         prefixes: set[str] = set()
         for name, piece in self.hidden.pieces.items():
             if piece.module is not None and piece.module in pre.modules:
-                found.add(name)
+                # Who draws from a generator changes it.
+                if name != "@numpy:random" or name in changed or "get_state" in pre.words:
+                    found.add(name)
         if "@random" in changed and not self.hidden.seeded or "getstate" in pre.words:
             found.add("@random")
         environ = self.hidden.environ
@@ -619,17 +621,18 @@ class _Closure:
         self.dynamic |= other.dynamic
 
 
-class _SeedNumpy:
-    """Sees what is imported, and seeds numpy's generator at the moment that it is."""
+class _Imports:
+    """Sees what is imported: takes down what was looked for, and what libraries begin with; seeds numpy's generator."""
 
-    def __init__(self, seed: int, noted: files.Files) -> None:
+    def __init__(self, seed: int, noted: files.Files, held: hidden.Hidden) -> None:
         self.seed = seed
         self.files = noted
+        self.hidden = held
         self.busy = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         self.files.note_import(name, path)
-        if name != "numpy.random.mtrand" or self.busy:
+        if name not in hidden.LIBRARIES or self.busy:
             return None
         import importlib.util
 
@@ -640,11 +643,13 @@ class _SeedNumpy:
             self.busy = False
         if spec is None or spec.loader is None:
             return None
-        run, seed = spec.loader.exec_module, self.seed
+        run = spec.loader.exec_module
 
         def exec_module(module: Any) -> None:
             run(module)
-            module.seed(seed)
+            if name == "numpy.random.mtrand":
+                module.seed(self.seed)
+            self.hidden.learn()
 
         try:
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
