@@ -12,7 +12,7 @@ const INDENTS: usize = 100;
 /// Operators, dots, calls and `elif`s that nest in one another.
 const CHAIN: usize = 5_000;
 
-/// What is no deeper can be walked on any thread's stack.
+/// How deep constant source may be nested that is read within another.
 pub(super) const SHALLOW: usize = 40;
 
 /// What is nested too deep.

@@ -24,6 +24,8 @@ pub struct Function {
     pub parameters: Vec<String>,
     /// How many of them can be given by position.
     pub positional: usize,
+    /// Global names whose objects are defaults of parameters (by place) that its body changes.
+    pub defaults: BTreeMap<usize, Name>,
     /// Global names that its body looks up before it has bound them.
     pub reads: BTreeSet<Name>,
     /// Global names that its body binds or changes.

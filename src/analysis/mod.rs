@@ -79,6 +79,12 @@ pub fn analyze(source: &str, options: &Options<'_>) -> StepNames {
 /// As [`analyze`], for many steps. The interpreter's parser, if there is one, is asked once for all.
 pub fn analyze_all(sources: &[&str], options: &Options<'_>) -> Vec<StepNames> {
     let python = options.python.unwrap_or(PythonVersion::DEFAULT);
+    // One thread for all: it costs less than a step.
+    deep_stack::with_deep_stack(|| read_all(sources, options, python))
+        .unwrap_or_else(|| sources.iter().map(|_| StepNames::opaque("no stack could be had to read it")).collect())
+}
+
+fn read_all(sources: &[&str], options: &Options<'_>, python: PythonVersion) -> Vec<StepNames> {
     let mut read: Vec<Reading> = sources.iter().map(|source| reading::read(source, python)).collect();
     if let Some(parser) = options.parser {
         let questions: Vec<Question<'_>> = read

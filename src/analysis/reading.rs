@@ -7,8 +7,7 @@ use rustpython_parser::{Parse, ast};
 use super::interpreter::Judgement;
 use super::magics::{self, Translation};
 use super::{
-    AnalyzedBy, Certainty, Judge, Lines, PythonVersion, StepNames, SyntaxError, deep_stack, depth, lexical, rewrite,
-    tree, walk,
+    AnalyzedBy, Certainty, Judge, Lines, PythonVersion, StepNames, SyntaxError, depth, lexical, rewrite, tree, walk,
 };
 
 /// What was read of a source so far.
@@ -24,7 +23,8 @@ pub(super) struct Reading {
     too_deep: Option<String>,
 }
 
-/// Reads a source with the parser built in.
+/// Reads a source with the parser built in. Trees are walked and dropped by recursion, and running out of stack
+/// would end the process: for a stack that is deep enough.
 pub(super) fn read(source: &str, python: PythonVersion) -> Reading {
     let mut reading = Reading::default();
     let first = parse(source, source, python);
@@ -63,19 +63,12 @@ enum Parsed {
 /// Parses and walks `python_text`, which has the length of `source`.
 fn parse(source: &str, python_text: &str, python: PythonVersion) -> Parsed {
     let tokens = lexical::tokens(python_text);
-    let depth = match depth::measure(python_text, &tokens) {
-        Ok(depth) => depth,
-        Err(why) => return Parsed::TooDeep(why.to_string()),
-    };
+    if let Err(why) = depth::measure(python_text, &tokens) {
+        return Parsed::TooDeep(why.to_string());
+    }
     let text = rewrite::rewrite(python_text, &tokens);
     drop(tokens);
-    // The tree is made, walked and dropped where the stack is deep enough for it: running out of stack would
-    // end the process.
-    let work = || parse_and_walk(source, &text, python);
-    if depth <= depth::SHALLOW {
-        return work();
-    }
-    deep_stack::with_deep_stack(work).unwrap_or_else(|| Parsed::TooDeep("no stack could be had to read it".into()))
+    parse_and_walk(source, &text, python)
 }
 
 fn parse_and_walk(source: &str, text: &str, python: PythonVersion) -> Parsed {
@@ -138,18 +131,17 @@ impl Reading {
                 self.names = Some(names);
             }
             Judgement::Valid(Some(tree)) if self.names.is_none() => {
-                let text = self.python(source).to_owned();
-                let walked = deep_stack::with_deep_stack(|| {
-                    let converted = tree::convert(tree, text.len())?;
-                    let mut names = walk::walk(source, &text, &converted.body, python);
+                let text = self.python(source);
+                let walked = tree::convert(tree, text.len()).map(|converted| {
+                    let mut names = walk::walk(source, text, &converted.body, python);
                     if let Some(kind) = converted.unknown {
                         names.opaque = Some(format!("it holds syntax that is not known here: {kind}"));
                         names.reads_everything = true;
                         names.writes_anything = true;
                     }
-                    Some(names)
+                    names
                 });
-                if let Some(mut names) = walked.flatten() {
+                if let Some(mut names) = walked {
                     names.analyzed_by = AnalyzedBy::Worker;
                     self.names = Some(names);
                 }

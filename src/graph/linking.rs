@@ -97,33 +97,36 @@ impl<'i> Linked<'i> {
         self.inference.names(place)?.functions.get(function as usize)
     }
 
-    /// A function may be run, with arguments that are not known.
-    fn run(&mut self, id: (Place, FunctionId), bound: &BTreeSet<Name>) {
-        self.steps += 1;
-        if self.steps > LIMIT {
-            self.opaque = true;
-            return;
-        }
-        if !self.entered.insert(id) {
-            return;
-        }
-        let Some(function) = self.function(id) else { return };
-        self.opaque |= function.opaque.is_some();
-        for name in &function.reads {
-            if bound.contains(name) {
+    /// A function may be run, with arguments that are not known, and whatever it reaches. No recursion: functions
+    /// can call one another from step to step, as many as there are.
+    fn run(&mut self, first: (Place, FunctionId), bound: &BTreeSet<Name>) {
+        let mut waiting = vec![first];
+        while let Some(id) = waiting.pop() {
+            self.steps += 1;
+            if self.steps > LIMIT {
+                self.opaque = true;
+                return;
+            }
+            if !self.entered.insert(id) {
                 continue;
             }
-            self.late.insert(Arc::clone(name), ());
-            self.carriers.entry(Arc::clone(name)).or_default().insert(id.0);
-            for held in self.reach(name, self.place) {
-                self.run(held, bound);
+            let Some(function) = self.function(id) else { continue };
+            self.opaque |= function.opaque.is_some();
+            for name in &function.reads {
+                if bound.contains(name) {
+                    continue;
+                }
+                self.late.insert(Arc::clone(name), ());
+                self.carriers.entry(Arc::clone(name)).or_default().insert(id.0);
+                waiting.extend(self.reach(name, self.place));
             }
-        }
-        for name in function.writes.keys() {
-            self.write(name, Certainty::Possible);
-        }
-        for method in function.methods.values() {
-            self.run((id.0, *method), bound);
+            for name in function.writes.keys() {
+                self.write(name, Certainty::Possible);
+            }
+            for name in function.defaults.values() {
+                self.write(name, Certainty::Possible);
+            }
+            waiting.extend(function.methods.values().map(|method| (id.0, *method)));
         }
     }
 
@@ -185,6 +188,10 @@ impl<'i> Linked<'i> {
         for (parameter, certainty) in &function.changes {
             if let Some(Root::Name(name)) = argument(call, function, *parameter) {
                 self.write(&name, how.and(*certainty));
+            } else if call.arguments.len() <= *parameter
+                && let Some(name) = function.defaults.get(parameter)
+            {
+                self.write(name, Certainty::Possible);
             }
         }
         stack.push(id);

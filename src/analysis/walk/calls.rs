@@ -12,12 +12,17 @@ use super::scope::Place;
 use super::state::{Held, Slot};
 use super::{Entered, UseNote, Walker};
 
+/// Functions that call one another are followed so deep.
+const NESTED_CALLS: u32 = 500;
+
 /// What running a function does. See [`super::super::effects::Function`], which is made from it.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pub name: String,
     pub parameters: Vec<String>,
     pub positional: usize,
+    /// Global names whose objects are defaults of parameters, by place.
+    pub defaults: BTreeMap<usize, Slot>,
     pub reads: Vec<Slot>,
     pub writes: Vec<Write>,
     pub changes: BTreeMap<usize, Certainty>,
@@ -282,18 +287,39 @@ impl Walker<'_> {
         if self.is_dead() || !entered.insert(function) {
             return;
         }
-        if self.budget == 0 {
-            // Too much to follow: any of its functions may have run.
-            let functions = std::mem::take(&mut self.functions);
-            for name in functions.iter().flat_map(|function| &function.reads) {
-                self.frame().reads.insert(*name);
-            }
-            for write in functions.iter().flat_map(|function| &function.writes) {
-                self.frame().writes.insert(write.name);
-            }
-            self.functions = functions;
+        if self.budget == 0 || self.nested >= NESTED_CALLS {
+            self.run_any();
             return;
         }
+        self.nested += 1;
+        self.run_known(function, arguments, how, entered);
+        self.nested -= 1;
+    }
+
+    /// Too much to follow: any of the step's functions may have run.
+    fn run_any(&mut self) {
+        let functions = std::mem::take(&mut self.functions);
+        for function in &functions {
+            for name in &function.reads {
+                if !self.is_sure(*name) {
+                    self.note_use(*name);
+                }
+                self.read(*name, true);
+            }
+            let frame = self.frame();
+            for write in &function.writes {
+                frame.writes.insert(write.name);
+            }
+            if frame.opaque.is_none() {
+                frame.opaque.clone_from(&function.opaque);
+            }
+            frame.reads_everything |= function.reads_everything;
+            frame.writes_anything |= function.writes_anything;
+        }
+        self.functions = functions;
+    }
+
+    fn run_known(&mut self, function: FunctionId, arguments: &Arguments, how: Certainty, entered: &mut Entered) {
         self.budget -= 1;
         let Some(summary) = self.functions.get(function as usize).map(Rc::clone) else { return };
         let how = if summary.suspended { Certainty::Possible } else { how };
@@ -332,6 +358,10 @@ impl Walker<'_> {
         for (parameter, certainty) in &summary.changes {
             if let Some(root) = arguments.of(&summary, *parameter) {
                 self.change_root(root, how.and(*certainty), None);
+            } else if let Some(default) = summary.defaults.get(parameter)
+                && arguments.positional.len() <= *parameter
+            {
+                self.change_root(Root::Name(*default), Certainty::Possible, None);
             }
         }
     }
@@ -505,7 +535,10 @@ impl Walker<'_> {
                 }
             }
             Expr::Attribute(e) => self.root(&e.value),
-            Expr::Subscript(e) => self.root(&e.value),
+            Expr::Subscript(e) => match self.namespace_key(e) {
+                Some(name) => Some(Root::Name(name)),
+                None => self.root(&e.value),
+            },
             Expr::Starred(e) => self.root(&e.value),
             Expr::Await(e) => self.root(&e.value),
             Expr::NamedExpr(e) => self.root(&e.target),

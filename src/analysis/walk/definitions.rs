@@ -6,6 +6,7 @@ use rustpython_parser::ast::{self, Arg, Expr, Ranged, Stmt, TypeParam};
 
 use super::super::effects::FunctionId;
 use super::super::{Certainty, OccurrenceKind};
+use super::calls::Root;
 use super::calls::{Summary, Write};
 use super::scope::{Binder, Scope, ScopeKind};
 use super::state::Held;
@@ -201,9 +202,20 @@ impl Walker<'_> {
             walker.scopes.pop();
             name
         });
+        let each = args.posonlyargs.iter().chain(&args.args).chain(&args.kwonlyargs).enumerate();
+        let defaults: Vec<(usize, &Expr)> =
+            each.filter_map(|(place, arg)| Some((place, arg.default.as_deref()?))).collect();
+        let defaults = defaults
+            .into_iter()
+            .filter_map(|(place, default)| match self.root(default) {
+                Some(Root::Name(name)) => Some((place, name)),
+                _ => None,
+            })
+            .collect();
         if let Some(summary) = self.functions.get_mut(id as usize).and_then(std::rc::Rc::get_mut) {
             summary.parameters = parameters;
             summary.positional = positional;
+            summary.defaults = defaults;
         }
         Held::function(id)
     }
@@ -275,6 +287,7 @@ impl Walker<'_> {
             name,
             parameters: Vec::new(),
             positional: 0,
+            defaults: BTreeMap::new(),
             reads: frame.reads.iter().collect(),
             writes,
             changes,

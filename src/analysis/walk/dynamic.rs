@@ -9,7 +9,7 @@ use rustpython_parser::{Mode, parse};
 use super::super::{OccurrenceKind, depth, lexical, rewrite};
 use super::Walker;
 use super::scope::Place;
-use super::state::Held;
+use super::state::{Held, Slot};
 
 /// Attributes through which a namespace can be reached.
 const NAMESPACE_ATTRIBUTES: &[&str] =
@@ -53,11 +53,17 @@ impl Walker<'_> {
         if !call.args.is_empty() || !call.keywords.is_empty() {
             return false;
         }
-        match name.id.as_str() {
+        let is_namespace = match name.id.as_str() {
             "globals" => self.means_builtin("globals"),
             local @ ("locals" | "vars") => self.at_top() && self.means_builtin(local),
             _ => false,
+        };
+        if is_namespace {
+            // A step before may have put something else in its place.
+            let range = self.range(name);
+            self.load(&name.id, range);
         }
+        is_namespace
     }
 
     /// Calls that need to be understood before their parts are read. `None`: nothing special.
@@ -221,40 +227,18 @@ impl Walker<'_> {
         self.write_global(name, held);
     }
 
-    /// `globals()["x"]` read.
-    pub(super) fn load_by_key(&mut self, object: &Expr, key: &Expr) {
-        if self.is_namespace(object)
-            && let Some(key) = constant_text(key)
-        {
-            self.load_key(&key);
-        }
+    /// The name that `globals()["x"]` means.
+    pub(super) fn namespace_key(&mut self, e: &ast::ExprSubscript) -> Option<Slot> {
+        let key = constant_text(&e.slice)?;
+        self.is_namespace(&e.value).then(|| self.intern(&key))
     }
 
-    /// `globals()["x"] = …`. Gives whether it is that.
-    pub(super) fn store_by_key(&mut self, target: &ast::ExprSubscript, held: &Held) -> bool {
-        if !self.is_namespace(&target.value) {
-            return false;
-        }
-        match constant_text(&target.slice) {
-            Some(key) => self.store_key(&key, held.clone()),
-            None => self.make_opaque("globals()[…] binds a computed name"),
-        }
-        true
-    }
-
-    /// `del globals()["x"]`. Gives whether it is that.
-    pub(super) fn delete_by_key(&mut self, target: &ast::ExprSubscript) -> bool {
-        if !self.is_namespace(&target.value) {
-            return false;
-        }
-        match constant_text(&target.slice) {
-            Some(key) => {
-                self.load_key(&key);
-                self.store_key(&key, Held::default());
-            }
-            None => self.make_opaque("del globals()[…] of a computed name"),
-        }
-        true
+    /// `"x" in globals()`
+    pub(super) fn asked_of_namespace(&mut self, e: &ast::ExprCompare) -> Option<Slot> {
+        let ([op], [right]) = (e.ops.as_slice(), e.comparators.as_slice()) else { return None };
+        let key = constant_text(&e.left)?;
+        let asks = matches!(op, ast::CmpOp::In | ast::CmpOp::NotIn) && self.is_namespace(right);
+        asks.then(|| self.intern(&key))
     }
 
     /// The value of an attribute.

@@ -21,10 +21,12 @@ impl Walker<'_> {
             Expr::Attribute(attribute) => self.attribute(attribute),
             Expr::Call(call) => self.call(call),
             Expr::Subscript(subscript) => {
+                if let Some(name) = self.namespace_key(subscript) {
+                    return self.load_global(name, None);
+                }
                 let object = self.expr(&subscript.value);
                 self.consume(&object);
                 self.expr_used(Some(&subscript.slice));
-                self.load_by_key(&subscript.value, &subscript.slice);
                 object.element()
             }
             Expr::BinOp(e) => {
@@ -43,6 +45,10 @@ impl Walker<'_> {
             }
             Expr::BoolOp(e) => self.bool_op(e),
             Expr::Compare(e) => {
+                if let Some(name) = self.asked_of_namespace(e) {
+                    self.load_global(name, None);
+                    return Held::default();
+                }
                 let held = self.expr(&e.left);
                 self.consume(&held);
                 let mut rest = e.comparators.iter();

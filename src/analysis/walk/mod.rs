@@ -85,6 +85,8 @@ struct Walker<'s> {
     again: u32,
     /// Work left for following calls; past it, every function counts as run with nothing bound.
     budget: u32,
+    /// How many functions are being run within one another.
+    nested: u32,
     /// Set where a scan of constant source in `exec` has no places in the text.
     placeless: u32,
 }
@@ -166,6 +168,7 @@ impl<'s> Walker<'s> {
             unknown_calls: BTreeSet::new(),
             again: 0,
             budget: CALL_BUDGET,
+            nested: 0,
             placeless: 0,
         };
         walker.class_cell = walker.intern("__class__");
@@ -297,12 +300,12 @@ impl<'s> Walker<'s> {
             Place::Global => self.load_global(name, range),
             Place::Class(scope) => {
                 let slot = self.class_slot(scope, name);
-                if self.is_sure(slot) {
-                    // What a class's attributes hold is not told apart.
-                    self.class_held.last().cloned().unwrap_or_default()
-                } else {
-                    self.load_global(name, range)
+                // What a class's attributes hold is not told apart.
+                let mut held = self.class_held.last().cloned().unwrap_or_default();
+                if !self.is_sure(slot) {
+                    held.join(&self.load_global(name, range));
                 }
+                held
             }
             Place::Local(scope) => {
                 let summed = self.scopes.get(scope).filter(|scope| scope.summed);

@@ -106,6 +106,12 @@ impl Walker<'_> {
             name: summary.name.clone(),
             parameters: summary.parameters.clone(),
             positional: summary.positional,
+            defaults: summary
+                .defaults
+                .iter()
+                .filter(|(place, _)| summary.changes.contains_key(place))
+                .filter_map(|(place, name)| Some((*place, self.name_of(*name)?.clone())))
+                .collect(),
             reads: self.all_names(&summary.reads),
             writes: summary
                 .writes

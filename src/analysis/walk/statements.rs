@@ -127,12 +127,14 @@ impl Walker<'_> {
                 self.change(&attribute.value, &object, held);
             }
             Expr::Subscript(subscript) => {
+                if let Some(name) = self.namespace_key(subscript) {
+                    self.write_global(name, held.clone());
+                    return;
+                }
                 let object = self.expr(&subscript.value);
                 self.consume(&object);
                 self.expr_used(Some(&subscript.slice));
-                if !self.store_by_key(subscript, held) {
-                    self.change(&subscript.value, &object, held);
-                }
+                self.change(&subscript.value, &object, held);
             }
             // No target at all: CPython refuses it, and says so when the step is compiled.
             other => self.expr_used(Some(other)),
@@ -154,12 +156,15 @@ impl Walker<'_> {
                 self.change(&attribute.value, &object, &Held::default());
             }
             Expr::Subscript(subscript) => {
+                if let Some(name) = self.namespace_key(subscript) {
+                    self.read(name, true);
+                    self.write_global(name, Held::default());
+                    return;
+                }
                 let object = self.expr(&subscript.value);
                 self.consume(&object);
                 self.expr_used(Some(&subscript.slice));
-                if !self.delete_by_key(subscript) {
-                    self.change(&subscript.value, &object, &Held::default());
-                }
+                self.change(&subscript.value, &object, &Held::default());
             }
             other => self.expr_used(Some(other)),
         }
@@ -191,15 +196,19 @@ impl Walker<'_> {
                 self.change(&attribute.value, &object, &held);
             }
             Expr::Subscript(subscript) => {
+                if let Some(name) = self.namespace_key(subscript) {
+                    let mut held = self.load_global(name, None);
+                    held.join(&self.expr(&s.value));
+                    self.consume(&held);
+                    self.write_global(name, held);
+                    return;
+                }
                 let object = self.expr(&subscript.value);
                 self.consume(&object);
                 self.expr_used(Some(&subscript.slice));
                 let held = self.expr(&s.value);
                 self.consume(&held);
-                self.load_by_key(&subscript.value, &subscript.slice);
-                if !self.store_by_key(subscript, &held) {
-                    self.change(&subscript.value, &object, &held);
-                }
+                self.change(&subscript.value, &object, &held);
             }
             other => {
                 self.expr_used(Some(other));
