@@ -80,7 +80,7 @@ fn source(at: usize, constant: u64) -> String {
     if at < 12 {
         return format!("v{at} = {constant}\ndef f{at}(x): return x + v0\n");
     }
-    let call = if at % 10 == 0 { format!("f{}({})", at - 10, read(3)) } else { read(3) };
+    let call = if at.is_multiple_of(10) { format!("f{}({})", at - 10, read(3)) } else { read(3) };
     format!("v{at} = {} + {} + {call} + {constant}\ndef f{at}(x): return x + v{at}\n", read(1), read(7))
 }
 
@@ -126,7 +126,7 @@ fn fuzz() -> ExitCode {
     let seeds = mutate::seeds();
     let start = Instant::now();
     for seed in first..first + count {
-        if seed % 50_000 == 0 {
+        if seed.is_multiple_of(50_000) {
             println!("{seed} after {:.0?}", start.elapsed());
         }
         mutate::check(seed, &seeds);
