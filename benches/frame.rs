@@ -60,6 +60,7 @@ fn long_run(generation: u64) -> Snapshot {
                 error: (status == Status::Failed).then(|| "KeyError: 'plan'".to_owned()),
                 caused_by: None,
                 recorded: false,
+                recording: false,
                 nondeterministic: Vec::new(),
                 reads: Vec::new(),
                 writes: vec![format!("v{at}").into()],

@@ -14,6 +14,7 @@ mod error;
 mod export;
 mod paint;
 
+mod against;
 mod by_hand;
 mod moments;
 mod report;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::Receiver;
 
-use super::{CliError, Context};
+use super::{CliError, Context, import};
+use crate::interop;
 use crate::workbench::{self, Event, Handle, Options};
 
 /// Draws the terminal interface on the run in this directory until a person quits.
@@ -25,14 +26,33 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         return Err(no_such(&path));
     }
     if !context.has_terminal() {
-        return Err(CliError::new("the workbench needs a terminal, and there is none")
-            .hint(format!("`reweave run {}` runs it without one", path.display())));
+        let hint = match path.is_file() {
+            true => format!(
+                "`reweave import {}` makes a run of it without one, and `reweave run` runs that",
+                path.display()
+            ),
+            false => format!("`reweave run {}` runs it without one", path.display()),
+        };
+        return Err(CliError::new("the workbench needs a terminal, and there is none").hint(hint));
     }
     let Some(face) = context.faces.terminal else {
         return Err(CliError::new("this build has no terminal interface"));
     };
+    let path = if path.is_file() { run_of(&path, context)? } else { path };
     let (handle, events) = workbench::open(&path, Options { watch: true, ..Options::default() })?;
     face(&path, handle, events)
+}
+
+/// The run of a recording: the one that it was imported as before, or a new one beside it.
+fn run_of(file: &Path, context: &Context) -> Result<PathBuf, CliError> {
+    if let Some(dir) = import::imported_before(file) {
+        context.message(format!("{} was imported as {} before", file.display(), dir.display()));
+        return Ok(dir);
+    }
+    let dir = interop::beside(file);
+    let (format, summary) = import::import(file, &dir, context)?;
+    context.message(import::told(format.title(), &dir.display().to_string(), &summary).trim_end());
+    Ok(dir)
 }
 
 /// A path that is not there may be a subcommand with a slip of the finger.

@@ -11,9 +11,12 @@ use super::report::Telling;
 use super::run::{How, perform, perform_and};
 use super::session::Session;
 use super::shapes::{duration, millis, reasons, why};
-use super::{CliError, Context, Palette, Role, verify};
+use super::{CliError, Context, Palette, Role, against, verify};
 use crate::step::{StepId, plain_line};
 use crate::workbench::{Command, Event, PlanAction, PlanRow};
+
+/// Columns of what is laid side by side.
+const WIDTH: usize = 110;
 
 /// Run steps again, or see what would run
 ///
@@ -45,6 +48,16 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with = "dry_run")]
     check: Option<NonZeroU32>,
 
+    /// Then compare what each step gave with what was recorded of it, and name the first that differs and the step
+    /// that caused it; ends with 1 if one differs
+    #[arg(long, conflicts_with_all = ["dry_run", "check"])]
+    against_recording: bool,
+
+    /// With `--against-recording`: addresses, times, durations, the order of sets, progress bars, temporary paths and
+    /// numbers that are nearly equal count as differences too
+    #[arg(long, requires = "against_recording")]
+    strict: bool,
+
     #[command(flatten)]
     how: How,
 }
@@ -72,6 +85,16 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         (from, _) => Command::Replay { from, until },
     };
     let telling = Telling::new(context, args.how.events, ids.iter());
+    if args.against_recording {
+        let mut diverges = false;
+        let done = perform_and(&mut session, command, telling, context, |session, document, context| {
+            let found = against::against(session, args.strict)?;
+            document["against_recording"] = found.document();
+            diverges = found.diverges();
+            Ok(Some(found.page(context.palette, WIDTH)))
+        })?;
+        return Ok(if diverges { ExitCode::from(1) } else { done });
+    }
     let Some(check) = args.check else { return perform(&mut session, command, telling, context) };
     perform_and(&mut session, command, telling, context, |session, document, context| {
         let verified = verify::ask(session, Some(check), context)?;

@@ -213,6 +213,23 @@ impl Reader {
         self.latest_whole(false)
     }
 
+    /// Steps that are there and have an execution that was made elsewhere and imported.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn steps_with_recordings(&self) -> Result<Vec<StepId>, StoreError> {
+        let mut query = self.sql().prepare_cached(
+            "SELECT DISTINCT line.path FROM execution JOIN line ON line.id = execution.line \
+             WHERE execution.outcome = 'recorded' AND line.source IS NOT NULL",
+        )?;
+        let mut rows = query.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(row.get::<_, String>(0)?.parse()?);
+        }
+        Ok(found)
+    }
+
     fn latest_whole(&self, shown: bool) -> Result<BTreeMap<StepId, Recorded>, StoreError> {
         let mut query = self.sql().prepare_cached(&format!(
             "SELECT {WHOLE}, line.path FROM line JOIN execution ON execution.id = line.latest WHERE line.source IS NOT NULL"

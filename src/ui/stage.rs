@@ -37,6 +37,7 @@ pub fn step(name: &str) -> StepRow {
         error: None,
         caused_by: None,
         recorded: false,
+        recording: false,
         nondeterministic: Vec::new(),
         reads: Vec::new(),
         writes: Vec::new(),

@@ -34,6 +34,8 @@ pub(super) struct Record {
     pub marked: Option<Reason>,
     /// Its last executions, newest first, with their numbers once the store has given them.
     pub past: Vec<(Option<ExecutionId>, Arc<Execution>)>,
+    /// Whether there is an execution among them that was made elsewhere.
+    pub recording: bool,
     /// How much of `past` is there.
     reach: Reach,
     /// What the store says of `held` and `blocked`.
@@ -152,6 +154,9 @@ impl Book {
             let record = self.records.entry(id).or_default();
             record.past = vec![(Some(recorded.id), Arc::clone(&recorded.execution))];
             record.held = Some((recorded.execution, text));
+        }
+        for step in self.store.steps_with_recordings()? {
+            self.records.entry(step).or_default().recording = true;
         }
         for (step, hold) in holds {
             let record = self.records.entry(step).or_default();

@@ -29,6 +29,7 @@ pub(super) fn row(entry: &Entry, verdict: &Verdict, record: Option<&Record>) -> 
         error: error.map(one_line),
         caused_by: error.and_then(|error| error.caused_by.clone()),
         recorded: execution.is_some_and(|execution| execution.outcome == Outcome::Recorded),
+        recording: record.is_some_and(|record| record.recording),
         nondeterministic: execution.map(|execution| execution.observation.nondeterministic.clone()).unwrap_or_default(),
         reads: entry.code.reads.clone(),
         writes: entry.code.writes.clone(),

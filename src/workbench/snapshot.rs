@@ -84,6 +84,9 @@ pub struct StepRow {
     pub caused_by: Option<StepId>,
     /// Whether its output comes from a recording and was not made here.
     pub recorded: bool,
+    /// Whether there is a recording of it, made elsewhere, beside what was run here.
+    #[serde(default)]
+    pub recording: bool,
     /// What it consulted that can't be told again.
     pub nondeterministic: Vec<String>,
     /// Names that it reads from other steps.

@@ -156,6 +156,7 @@ mod tests {
             error: None,
             caused_by: None,
             recorded: false,
+            recording: false,
             nondeterministic: vec![],
             reads: vec![],
             writes: vec![],

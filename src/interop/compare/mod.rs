@@ -43,6 +43,17 @@ impl Default for Tolerance {
     }
 }
 
+impl Tolerance {
+    /// Everything counts.
+    pub fn exact() -> Self {
+        use Volatile::*;
+        let strict = vec![
+            Number, Address, Time, Duration, SetOrder, Progress, Path, Identifier, Spacing, Picture, Quoting, Notation,
+        ];
+        Self { relative: 0.0, absolute: 0.0, strict }
+    }
+}
+
 /// What changes from run to run without meaning anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

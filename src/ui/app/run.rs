@@ -166,7 +166,11 @@ pub fn brief(row: &StepRow, left: &str) -> String {
     };
     let text = match row.status {
         Status::Fresh if row.recorded => "recorded".to_owned(),
+        Status::Fresh if row.recording => {
+            format!("re-run {}", row.duration_us.map(duration).unwrap_or_default())
+        }
         Status::Fresh => row.duration_us.map(duration).unwrap_or_default(),
+        Status::Never if row.recorded => "recorded".to_owned(),
         Status::Never => "never run".to_owned(),
         Status::Running => "running".to_owned(),
         Status::Failed => row.error.clone().unwrap_or_else(|| "failed".to_owned()),

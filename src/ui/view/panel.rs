@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
 use super::{patch, text};
+use crate::step::Outcome;
 use crate::ui::app::boxes::Scope;
 use crate::ui::app::screen::Panel;
 use crate::ui::app::{Area, Class, Model, Pane, Screen, Target};
@@ -97,7 +98,13 @@ fn about(model: &Model, pane: Pane) -> String {
         },
         Pane::Output => match model.output.shown() {
             Some(document) if document.live => "running".to_owned(),
-            _ => String::new(),
+            // Whose output it is must never be in doubt: a recording's, or that of a run made here.
+            Some(document) => match &document.execution {
+                Some(execution) if execution.outcome == Outcome::Recorded => "RECORDED".to_owned(),
+                Some(_) if model.chosen_row().is_some_and(|row| row.recording) => "RE-RUN".to_owned(),
+                _ => String::new(),
+            },
+            None => String::new(),
         },
         Pane::State => match &model.state.at {
             Some(at) => match &model.state.other {
