@@ -108,6 +108,7 @@ mod tests {
             error: None,
             caused_by: None,
             recorded: false,
+            recording: false,
             nondeterministic: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
