@@ -115,7 +115,7 @@ impl Maker<'_> {
 
     fn name(&mut self) -> &'static str {
         let from: &[&'static str] = if self.in_function && self.chance(3) { &LOCALS } else { &NAMES };
-        *self.random.pick(from)
+        from[self.random.below(from.len())]
     }
 
     fn at_least(&self, minor: u8) -> bool {
