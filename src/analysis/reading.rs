@@ -7,7 +7,8 @@ use rustpython_parser::{Parse, ast};
 use super::interpreter::Judgement;
 use super::magics::{self, Translation};
 use super::{
-    AnalyzedBy, Certainty, Judge, Lines, PythonVersion, StepNames, SyntaxError, depth, lexical, rewrite, tree, walk,
+    AnalyzedBy, Certainty, Judge, Lines, PythonVersion, StepNames, SyntaxError, deep_stack, depth, lexical, rewrite,
+    tree, walk,
 };
 
 /// What was read of a source so far.
@@ -102,7 +103,9 @@ pub fn with_tree<T: Send>(source: &str, work: impl FnOnce(&[ast::Stmt]) -> T + S
 /// Gives `work` back where the parser refused the text.
 fn tree_of<T: Send, W: FnOnce(&[ast::Stmt]) -> T + Send>(source: &str, work: W) -> Result<Option<T>, W> {
     let tokens = lexical::tokens(source);
-    let Ok(depth) = depth::measure(source, &tokens) else { return Err(work) };
+    if depth::measure(source, &tokens).is_err() {
+        return Err(work);
+    }
     let text = rewrite::rewrite(source, &tokens);
     let run = || {
         let parsed = ast::Suite::parse(&text, "<step>");
@@ -111,7 +114,7 @@ fn tree_of<T: Send, W: FnOnce(&[ast::Stmt]) -> T + Send>(source: &str, work: W) 
             Err(_) => Err(work),
         }
     };
-    if depth <= depth::SHALLOW { run() } else { deep_stack::with_deep_stack(run).unwrap_or(Ok(None)) }
+    deep_stack::with_deep_stack(run).unwrap_or(Ok(None))
 }
 
 impl Reading {
