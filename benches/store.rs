@@ -39,6 +39,11 @@ fn main() -> ExitCode {
         let store = Store::open(dir.path()).unwrap();
         assert_eq!(store.latest().unwrap().len(), steps);
     });
+    table.row("opening, and what a workbench needs to say how each step stands", Some(ms(150)), || {
+        let store = Store::open(dir.path()).unwrap();
+        assert_eq!(store.latest_observed().unwrap().len(), steps);
+        drop((store.holds().unwrap(), store.invalidated().unwrap()));
+    });
     table.row("the last execution of each step in full", None, || {
         let store = Store::open(dir.path()).unwrap();
         assert_eq!(store.latest_executions().unwrap().len(), steps);

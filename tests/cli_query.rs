@@ -325,3 +325,17 @@ fn a_module_that_a_step_writes_is_an_artifact_like_any_other() {
     let b = status["steps"].as_array().unwrap().iter().find(|step| step["id"] == "b").unwrap().clone();
     assert_eq!(b["status"], "stale", "{status}");
 }
+
+#[test]
+fn for_a_function_that_a_patch_writes_anew_the_tests_that_cover_it_are_named() {
+    let run = told();
+    let patch = "--- a/02_clean.py\n+++ b/02_clean.py\n@@ -6,2 +6,2 @@\n def clean(rows):\n\
+                 -    return [row * 2 for row in rows]\n+    return [row + row for row in rows]\n";
+    let mut add = std::process::Command::new(env!("CARGO_BIN_EXE_reweave"));
+    add.args(["patch", "add", ".", "-"]).current_dir(run.path());
+    assert_eq!(common::answer(add, patch).status, Some(0));
+    let mut show = std::process::Command::new(env!("CARGO_BIN_EXE_reweave"));
+    show.args(["patch", "show", ".", "1"]).current_dir(run.path());
+    let shown = common::answer(show, "");
+    assert!(shown.stdout.contains("covered by test_clean, which reads clean\n"), "{shown}");
+}

@@ -215,7 +215,7 @@ impl Files {
     pub fn sweep<'d>(
         &self,
         directories: impl IntoIterator<Item = &'d Path>,
-        kept: impl Fn(Digest) -> bool,
+        kept: impl Fn(&[u8]) -> bool,
     ) -> Vec<PathBuf> {
         let mut left = Vec::new();
         for directory in directories {
@@ -228,7 +228,7 @@ impl Files {
                 if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
                     continue;
                 }
-                let known = fs::read(entry.path()).is_ok_and(|bytes| kept(Digest::of(bytes)));
+                let known = fs::read(entry.path()).is_ok_and(|bytes| kept(&bytes));
                 if !known || fs::remove_file(entry.path()).is_err() {
                     left.push(directory.join(name));
                 }

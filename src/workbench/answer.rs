@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Covering;
 use crate::step::{Millis, Outcome, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
 use crate::store::query::Moment;
 
@@ -78,6 +79,9 @@ pub struct Weight {
     /// How it weakens what checks it, in words.
     #[serde(default)]
     pub weakened: Vec<String>,
+    /// The tests that cover what it changes: functions that it writes anew, or whole steps.
+    #[serde(default)]
+    pub tests: Vec<Covering>,
 }
 
 /// A place where a text is no Python.

@@ -5,6 +5,7 @@
 
 mod would;
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
@@ -96,7 +97,10 @@ impl Book {
             tree.refresh_all();
         }
         // What recovery had no use for: halves of files that were being written.
-        let left = files.sweep(tree.directories(), |digest| store.has_blob(&digest).unwrap_or(false));
+        let written = LazyCell::new(|| lately_written(&store));
+        let left = files.sweep(tree.directories(), |bytes| {
+            store.has_blob(&Digest::of(bytes)).unwrap_or(false) || written.iter().any(|whole| whole.starts_with(bytes))
+        });
         found.extend(left.iter().map(|path| {
             format!("{} may hold the only copy of an edit: compare it with its step, then remove it", run::show(path))
         }));
@@ -503,6 +507,17 @@ fn planted() -> Faults {
     }
     Faults::none()
 }
+
+/// The contents that were written last, and an empty one: a file that begins like one of them and ends early is what
+/// a process left that died while it wrote.
+fn lately_written(store: &Store) -> Vec<Vec<u8>> {
+    let deeds = store.deeds(LATELY).unwrap_or_default();
+    let digests = deeds.iter().flat_map(|deed| &deed.files).flat_map(|file| [file.after, file.before]).flatten();
+    digests.filter_map(|digest| store.get_blob(&digest).ok()).chain([Vec::new()]).collect()
+}
+
+/// How many of the last deeds are looked at for that.
+const LATELY: usize = 20;
 
 /// What can't be read now is looked at whole when the store is opened next.
 fn suspect(store: &Store, error: &StoreError) {

@@ -1,8 +1,11 @@
 //! Which tests cover what, by what they read.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Edge, EdgeKind, Snapshot};
+use super::{Edge, EdgeKind, Snapshot, StepRow};
+use crate::analysis::writes;
 use crate::step::{Kind, Name, StepId};
 
 /// A test that covers a step.
@@ -30,39 +33,7 @@ impl Snapshot {
     /// that read them, then those that read what was made with them, each in the order of the run. By what was seen
     /// to be read, and by the texts where a test was not run yet.
     pub fn tests_of(&self, step: &StepId, names: &[&str]) -> Vec<Covering> {
-        let Some(start) = self.steps.iter().position(|row| row.id == *step) else { return Vec::new() };
-        let wanted = |edge: &Edge| names.is_empty() || edge.names.iter().any(|name| names.contains(&&**name));
-        let mut edges: Vec<&Edge> = self.edges.iter().filter(|edge| edge.kind != EdgeKind::Order).collect();
-        // Edges lead forward, so one pass in the order of where they end sees each step after all that it needs.
-        edges.sort_by_key(|edge| (edge.to, edge.from));
-        let mut reached = vec![false; self.steps.len()];
-        let mut found: Vec<Covering> = Vec::new();
-        for edge in edges {
-            // What else the step made may have been made with the names.
-            let direct = edge.from == start && wanted(edge);
-            let through = edge.from == start || reached.get(edge.from) == Some(&true);
-            let Some(row) = self.steps.get(edge.to).filter(|_| direct || through) else { continue };
-            if let Some(seen) = reached.get_mut(edge.to) {
-                *seen = true;
-            }
-            if row.kind != Kind::Test {
-                continue;
-            }
-            let kept = |name: &&Name| !direct || names.is_empty() || names.contains(&&***name);
-            let read = edge.names.iter().filter(kept).cloned();
-            match found.iter_mut().find(|covering| covering.test == row.id) {
-                None => found.push(Covering { test: row.id.clone(), direct, names: read.collect() }),
-                Some(covering) if covering.direct == direct => covering.names.extend(read),
-                Some(covering) if direct => (covering.direct, covering.names) = (true, read.collect()),
-                Some(_) => {}
-            }
-        }
-        for covering in &mut found {
-            covering.names.sort_unstable();
-            covering.names.dedup();
-        }
-        found.sort_by(|a, b| (!a.direct, &a.test).cmp(&(!b.direct, &b.test)));
-        found
+        tests_of(&self.steps, &self.edges, step, names)
     }
 
     /// What a test covers: the steps that it reads from, in the order of the run, with the names. Nothing for a step
@@ -87,13 +58,86 @@ impl Snapshot {
     }
 }
 
+/// As [`Snapshot::tests_of`], of these steps and edges.
+pub(super) fn tests_of(steps: &[Arc<StepRow>], edges_of_run: &[Edge], step: &StepId, names: &[&str]) -> Vec<Covering> {
+    let Some(start) = steps.iter().position(|row| row.id == *step) else { return Vec::new() };
+    let wanted = |edge: &Edge| names.is_empty() || edge.names.iter().any(|name| names.contains(&&**name));
+    let mut edges: Vec<&Edge> = edges_of_run.iter().filter(|edge| edge.kind != EdgeKind::Order).collect();
+    // Edges lead forward, so one pass in the order of where they end sees each step after all that it needs.
+    edges.sort_by_key(|edge| (edge.to, edge.from));
+    let mut reached = vec![false; steps.len()];
+    let mut found: Vec<Covering> = Vec::new();
+    for edge in edges {
+        // What else the step made may have been made with the names.
+        let direct = edge.from == start && wanted(edge);
+        let through = edge.from == start || reached.get(edge.from) == Some(&true);
+        let Some(row) = steps.get(edge.to).filter(|_| direct || through) else { continue };
+        if let Some(seen) = reached.get_mut(edge.to) {
+            *seen = true;
+        }
+        if row.kind != Kind::Test {
+            continue;
+        }
+        let kept = |name: &&Name| !direct || names.is_empty() || names.contains(&&***name);
+        let read = edge.names.iter().filter(kept).cloned();
+        match found.iter_mut().find(|covering| covering.test == row.id) {
+            None => found.push(Covering { test: row.id.clone(), direct, names: read.collect() }),
+            Some(covering) if covering.direct == direct => covering.names.extend(read),
+            Some(covering) if direct => (covering.direct, covering.names) = (true, read.collect()),
+            Some(_) => {}
+        }
+    }
+    for covering in &mut found {
+        covering.names.sort_unstable();
+        covering.names.dedup();
+    }
+    found.sort_by(|a, b| (!a.direct, &a.test).cmp(&(!b.direct, &b.test)));
+    found
+}
+
+/// The names that other text would bind otherwise, as far as that can be told block by block: a function that is
+/// written anew, say. Nothing where it can't be told, or where more than definitions changed.
+pub(super) fn changed_names(before: &str, after: &str) -> Vec<Name> {
+    let (old, new) = (blocks(before), blocks(after));
+    let mut names = Vec::new();
+    for (these, others) in [(&old, &new), (&new, &old)] {
+        for block in these.iter().filter(|block| !others.contains(block)) {
+            let bound = writes(block);
+            let comments = block.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
+            if bound.is_empty() && !comments {
+                return Vec::new();
+            }
+            names.extend(bound);
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The statements of a text at its outermost level, with the decorators above and the lines that belong to them.
+fn blocks(text: &str) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        let inside = line.is_empty() || line.starts_with([' ', '\t', ')', ']', '}', '#']);
+        let goes_on = ["else", "elif", "except", "finally"].iter().any(|word| line.starts_with(word));
+        match blocks.last_mut() {
+            Some(block) if inside || goes_on || open => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            _ => blocks.push(format!("{line}\n")),
+        }
+        open = line.starts_with('@') || (open && inside);
+    }
+    blocks.iter().map(|block| block.trim_end().to_owned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::step::{Status, VersionNumber};
-    use crate::workbench::StepRow;
 
     fn row(id: &str, kind: Kind) -> Arc<StepRow> {
         Arc::new(StepRow {
@@ -114,6 +158,17 @@ mod tests {
             writes: Vec::new(),
             syntax_error: None,
         })
+    }
+
+    #[test]
+    fn a_function_that_is_written_anew_is_told_from_the_rest() {
+        let text = "import os\n\n@cache\ndef clean(rows):\n    return rows\n\ndef other():\n    pass\n\ncleaned = clean([1])\n";
+        let told = |after: &str| changed_names(text, after).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(told(&text.replace("return rows", "return rows[1:]")), ["clean"]);
+        assert_eq!(told(&text.replace("@cache\n", "")), ["clean"]);
+        assert_eq!(told(&text.replace("pass", "return 1").replace("[1]", "[2]")), ["cleaned", "other"]);
+        assert_eq!(told(&format!("{text}print(cleaned)\n")), [""; 0], "it may do anything");
+        assert_eq!(told(text), [""; 0]);
     }
 
     #[test]

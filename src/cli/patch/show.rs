@@ -128,6 +128,7 @@ impl Shown {
             "stale": weight.map(|weight| &weight.stale),
             "moved": weight.map(|weight| &weight.moved),
             "faults": weight.map(|weight| &weight.faults),
+            "tests": weight.map(|weight| &weight.tests),
             "comments": patch.comments.iter()
                 .map(|(at, text)| json!({"when": exact(*at), "text": text}))
                 .collect::<Vec<_>>(),
@@ -183,6 +184,11 @@ fn consequence(weight: &Weight, palette: Palette) -> String {
         [step] => format!("accepting it makes 1 step stale: {}\n", plain_line(step)),
         steps => format!("accepting it makes {} steps stale: {}\n", steps.len(), plain_line(&steps.join(" "))),
     };
+    for test in &weight.tests {
+        let how = if test.direct { "covered by" } else { "made use of in" };
+        let what = format!("{how} {}, which reads {}", test.test, test.names.join(", "));
+        let _ = writeln!(text, "{}", plain_line(&what));
+    }
     for path in &weight.moved {
         let what = format!("{path} is not what it was placed on any more");
         let _ = writeln!(text, "{}", palette.paint(Role::Bad, plain_line(&what)));

@@ -12,7 +12,7 @@ use crate::run::{STORE_DIR, StepFile};
 use crate::step::{Digest, FileChange, FileContent, Kind, Status, StepId, VersionNumber};
 use crate::workbench::files::FileLook;
 use crate::workbench::marks::{self, Disk, Subject};
-use crate::workbench::{Failure, Fault, Weight};
+use crate::workbench::{Covering, Failure, Fault, Weight, covering};
 
 /// The run as it would be.
 pub(in crate::workbench) struct Would {
@@ -85,6 +85,30 @@ impl Book {
         self.step(id).is_some_and(|entry| entry.file.path == path)
     }
 
+    /// The tests that cover what these changes write anew, those that read it before those that read what it made.
+    fn tests_for(&self, files: &[FileChange]) -> Vec<Covering> {
+        let mut found: Vec<Covering> = Vec::new();
+        for change in files {
+            let path = Path::new(&change.path);
+            let Some(entry) = self.steps.iter().find(|entry| entry.file.path == path) else { continue };
+            let names = match (&change.base, &change.result) {
+                (Some(before), Some(after)) => covering::changed_names(before, after),
+                _ => Vec::new(),
+            };
+            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+            for test in covering::tests_of(&self.rows, &self.edges, &entry.file.id, &names) {
+                match found.iter_mut().find(|known| known.test == test.test) {
+                    None => found.push(test),
+                    Some(known) if test.direct && !known.direct => *known = test,
+                    Some(known) if test.direct => known.names.extend(test.names),
+                    Some(_) => {}
+                }
+            }
+        }
+        found.sort_by(|a, b| (!a.direct, &a.test).cmp(&(!b.direct, &b.test)));
+        found
+    }
+
     /// What these changes would come to.
     pub(in crate::workbench) fn weigh(&self, files: &[FileChange]) -> Weight {
         let would = self.would(files);
@@ -95,6 +119,7 @@ impl Book {
             moved: DirectoryTree::open(self.dir.path()).map(|tree| moved(files, &tree)).unwrap_or_default(),
             weakened: weakenings(&Review::new(files)).iter().map(ToString::to_string).collect(),
             faults: would.faults.clone(),
+            tests: self.tests_for(files),
             ..Weight::default()
         };
         for (entry, verdict) in would.steps.iter().zip(&after) {
