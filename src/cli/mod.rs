@@ -21,6 +21,7 @@ mod report;
 mod session;
 mod shapes;
 
+mod agent_context;
 mod analyze;
 mod apply;
 mod completions;
@@ -93,6 +94,7 @@ subcommands! {
     Diagnose => diagnose,
     Analyze => analyze,
     Graph => graph,
+    Context => agent_context,
     Verify => verify,
     Invalidate => invalidate,
     Log => log,

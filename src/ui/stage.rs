@@ -295,7 +295,7 @@ fn answer(model: &Model, command: &Command) -> Option<Event> {
             let text = if version.0 == 1 { CLEAN.replace("sort_values", "sort_index") } else { CLEAN.to_owned() };
             Some(Event::VersionText { step: step.clone(), version: *version, text: text.into() })
         }
-        Command::Context { step } => {
+        Command::Context { step, .. } => {
             let part = |title: &str, tokens, shortened, text: &str| ContextPart {
                 title: title.to_owned(),
                 step: None,

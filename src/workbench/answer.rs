@@ -1,4 +1,4 @@
-//! What the larger answers hold: the inside of a value, what a patch would come to, a trial, a story, a context.
+//! What the larger answers hold: the inside of a value, what a patch would come to, a trial, a story.
 
 use serde::{Deserialize, Serialize};
 
@@ -291,32 +291,4 @@ pub struct PastStep {
     pub changed: bool,
     /// Whether what it printed and showed is another now.
     pub output: bool,
-}
-
-/// What an agent is shown to write a step anew.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextView {
-    /// Its parts, in the order in which they are shown.
-    pub parts: Vec<ContextPart>,
-    /// Tokens of all parts together.
-    pub tokens: usize,
-    /// Tokens that everything before the step would cost.
-    pub flat_tokens: usize,
-    /// The most tokens that it may have.
-    pub budget: Option<usize>,
-}
-
-/// A part of a context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextPart {
-    /// What it is: "frame", "needs 02_read", "failed".
-    pub title: String,
-    /// The step that it is about.
-    pub step: Option<StepId>,
-    /// Its tokens.
-    pub tokens: usize,
-    /// Whether it was made shorter to stay within the budget.
-    pub shortened: bool,
-    /// The text; hostile.
-    pub text: String,
 }

@@ -6,7 +6,7 @@
 mod would;
 
 use std::cell::LazyCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -232,6 +232,12 @@ impl Book {
     /// What is wrong with files and directories of the run.
     pub(super) fn problems(&self) -> &[FileProblem] {
         &self.problems
+    }
+
+    /// What frames say that they returned.
+    pub(super) fn returned(&self) -> BTreeMap<Arc<str>, Arc<str>> {
+        let frames = self.tree.scan().frames;
+        frames.into_iter().filter_map(|frame| Some((frame.id, frame.returned?))).collect()
     }
 
     /// Why there is nothing to run, where that is so.

@@ -185,6 +185,9 @@ pub enum Command {
     Context {
         /// Which.
         step: StepId,
+        /// The most tokens that it may have; what the settings say when `None`.
+        #[serde(default)]
+        budget: Option<usize>,
     },
     /// Ask what accepting this choice of a patch would come to, changing nothing: answered by
     /// [`super::Event::Weighed`].

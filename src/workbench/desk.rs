@@ -16,8 +16,9 @@ use super::shelf::Shelf;
 use super::update::{Told, Update, status_of};
 use super::{
     Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
-    WatchView, diagnosing, hands, past,
+    WatchView, contexts, diagnosing, hands, past,
 };
+use crate::agent::TokenCount;
 use crate::engine::{Action, EngineError, Goal, Planned, Report, Verified};
 use crate::run::{Change, Tree, WatchMode, Watcher};
 use crate::step::{Digest, Execution, Millis, Reason, Status, StepId, Variable};
@@ -74,6 +75,8 @@ pub(super) struct Desk {
     /// Whether listeners don't know of something yet.
     pub(super) untold: bool,
     told_at: Option<Instant>,
+    /// What texts of contexts cost.
+    tokens: TokenCount,
     /// Whether the engine has other settings than the run.
     outdated: bool,
     /// Whether what runs was asked to stop.
@@ -105,6 +108,7 @@ impl Desk {
             unsettled: false,
             untold: true,
             told_at: None,
+            tokens: TokenCount::default(),
             outdated: false,
             stopping: false,
             closing: false,
@@ -273,6 +277,15 @@ impl Desk {
                 self.settle_marks();
                 let diagnosis = Arc::new(diagnosing::diagnose(&mut self.book, &self.setup.parser(), &step)?);
                 self.send(client, Event::Diagnosis { step, diagnosis });
+                Ok(Some(Summary::default()))
+            }
+            Command::Context { step, budget } => {
+                self.known([step.clone()])?;
+                self.settle_marks();
+                let budget = budget.or_else(|| usize::try_from(self.setup.config.agent.budget).ok());
+                let context =
+                    Arc::new(contexts::context(&mut self.book, &self.setup.parser(), &step, budget, &mut self.tokens)?);
+                self.send(client, Event::Context { step, context });
                 Ok(Some(Summary::default()))
             }
             Command::Rescan => {

@@ -11,6 +11,7 @@ mod answer;
 mod book;
 mod code;
 mod command;
+mod contexts;
 mod covering;
 mod decide;
 mod desk;
@@ -37,9 +38,10 @@ mod trial;
 mod update;
 mod vault;
 
+pub use crate::agent::{ContextPart, ContextView};
 pub use answer::{
-    Column, ContextPart, ContextView, Fault, GateView, Happening, Inside, Part, PastStep, PastView, StoryRow, Table,
-    TrialStep, TrialView, ValueChange, Weight,
+    Column, Fault, GateView, Happening, Inside, Part, PastStep, PastView, StoryRow, Table, TrialStep, TrialView,
+    ValueChange, Weight,
 };
 pub use command::{Command, Request, Ticket};
 pub use covering::{Covered, Covering};

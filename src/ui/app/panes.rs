@@ -269,7 +269,7 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     if screen.panel(Pane::Context).is_some() && model.asked.context.as_ref() != Some(&(step.clone(), now)) {
         model.asked.context = Some((step.clone(), now));
-        effects.push(Effect::Ask(Command::Context { step: step.clone() }));
+        effects.push(Effect::Ask(Command::Context { step: step.clone(), budget: None }));
     }
     if screen.panel(Pane::State).is_some() && row.status != Status::Running && model.asked.state.as_ref() != Some(&row)
     {
