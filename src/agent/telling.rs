@@ -92,7 +92,7 @@ pub(super) fn ended(text: &mut String) {
 /// A text on one line, cut to the width of a field.
 pub(super) fn field(text: &str) -> String {
     // A value can be long; what is cut away need not be made plain first.
-    let start = text.get(..text.floor_char_boundary(4 * FIELD)).unwrap_or_default();
+    let start = start_of(text, 4 * FIELD);
     let line = plain_line(start);
     let mut cut: String = line.chars().take(FIELD).collect();
     if cut.len() < line.len() || start.len() < text.len() {
@@ -101,16 +101,21 @@ pub(super) fn field(text: &str) -> String {
     cut
 }
 
+/// The start of a text, of at most so many bytes and whole characters.
+pub(super) fn start_of(text: &str, most: usize) -> &str {
+    let most = most.min(text.len());
+    (0..=most).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+}
+
 /// A text of at most so many bytes: its first and last lines, with what is left out between them counted.
 pub(super) fn middle_out(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
     // The start says more than the end: what a text defines, what a table's columns are.
-    let head = text.floor_char_boundary(most / 3 * 2);
-    let tail = text.ceil_char_boundary(text.len() - most / 3);
-    let (head, rest) = text.split_at(head);
-    let tail = text.get(tail..).unwrap_or_default();
+    let (head, rest) = text.split_at(start_of(text, most / 3 * 2).len());
+    let tail = text.len() - most / 3;
+    let tail = (tail..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default();
     let head = head.rfind('\n').and_then(|end| head.get(..=end)).unwrap_or(head);
     let tail = tail.find('\n').and_then(|start| tail.get(start + 1..)).unwrap_or(tail);
     let left = text.len() - head.len() - tail.len();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::telling::start_of;
 use crate::step::Digest;
 
 /// The vocabulary by which tokens are counted. Others differ by a few in a hundred.
@@ -47,7 +48,7 @@ fn estimate(text: &str) -> usize {
     if text.len() <= COUNTED {
         return count(text);
     }
-    let start = text.get(..text.floor_char_boundary(COUNTED)).unwrap_or_default();
+    let start = start_of(text, COUNTED);
     count(start).saturating_mul(text.len()) / start.len().max(1)
 }
 
@@ -58,7 +59,7 @@ fn count(text: &str) -> usize {
     let mut rest = text;
     let mut tokens = 0;
     while !rest.is_empty() {
-        let most = rest.floor_char_boundary(PIECE);
+        let most = start_of(rest, PIECE).len();
         let (piece, _) = rest.split_at(most);
         let end = match piece.rfind('\n') {
             Some(line) if most < rest.len() => line + 1,
