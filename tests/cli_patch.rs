@@ -237,3 +237,138 @@ fn bad_usage_says_what_to_do() {
     [exit Some(2)]
     ");
 }
+
+const PIPELINE: [(&str, &str); 4] = [
+    ("01_rows.py", "rows = [{'size': n, 'prize': n * 2} for n in range(5)]\n"),
+    ("02_total.py", "total = sum(row['price'] for row in rows)\nprint('total', total)\n"),
+    ("03_test_total.py", "# /// step\n# kind = \"test\"\n# ///\nassert total == 20, total\n"),
+    ("reweave.toml", "[verify]\nsteps = [\"03_test_total\"]\n"),
+];
+
+const ROOT: &str = "--- a/01_rows.py\n+++ b/01_rows.py\n@@ -1 +1 @@\n-rows = [{'size': n, 'prize': n * 2} for n in range(5)]\n+rows = [{'size': n, 'price': n * 2} for n in range(5)]\n";
+const SYMPTOM: &str = "```python\n02_total.py\n<<<<<<< SEARCH\ntotal = sum(row['price'] for row in rows)\n=======\ntotal = sum(row.get('price', 0) for row in rows)\n>>>>>>> REPLACE\n```\n";
+
+#[test]
+fn candidates_are_tried_side_by_side_and_one_that_a_test_refuses_needs_a_word_more() {
+    let run = Run::new(&PIPELINE);
+    run.call("run", &[]);
+    patch(&run, "add", &["-"], ROOT);
+    patch(&run, "add", &["-"], SYMPTOM);
+    let before = run.json("status", &[]);
+    let tried = json(&run, "try", &[], "");
+    let tests = |nth: usize| tried["patches"][nth]["tests"]["pass_after"].as_u64();
+    assert_eq!((tests(0), tests(1)), (Some(1), Some(0)), "{tried}");
+    assert_eq!(tried["groups"].as_array().unwrap().len(), 2);
+    let total = &tried["patches"][0]["steps"][1];
+    assert_eq!(
+        (total["id"].as_str(), total["before"].as_str(), total["after"].as_str()),
+        (Some("02_total"), Some("failed"), Some("fresh"))
+    );
+    assert_eq!(total["output_after"], "total 20\n");
+    assert!(tried["patches"][1]["remarks"][0].as_str().unwrap().contains("puts a default"), "{tried}");
+    // Nothing of the run is changed.
+    assert_eq!(before["steps"], run.json("status", &[])["steps"]);
+    assert_answer!(patch(&run, "accept", &["2"], ""), @"
+    error: #2 is not accepted: 03_test_total fails with it
+    hint: `[verify]` of reweave.toml asks for it; --anyway accepts it all the same
+    [exit Some(1)]
+    ");
+    assert_answer!(patch(&run, "accept", &["1"], ""), @"accepted #1: 01_rows.py +1 −1; 3 steps stale now");
+    let made_on = json(&run, "show", &["1"], "")["decisions"][0]["made_on"].clone();
+    assert!(made_on["trial"].is_string() && made_on["overridden"].as_array().unwrap().is_empty(), "{made_on}");
+    assert_eq!(run.json("run", &[])["ran"], 3);
+    // Taken back, the state before is there again without running anything.
+    patch(&run, "revert", &["1"], "");
+    let again = run.json("run", &[]);
+    assert_eq!((again["ran"].as_u64(), again["steps"][1]["status"].as_str()), (Some(0), Some("failed")), "{again}");
+}
+
+#[test]
+fn what_must_pass_is_tried_when_it_was_not_and_overriding_it_is_recorded() {
+    let run = Run::new(&PIPELINE);
+    patch(&run, "add", &["-"], SYMPTOM);
+    assert_answer!(patch(&run, "accept", &["1"], ""), @"
+    error: #1 is not accepted: 03_test_total fails with it
+    hint: `[verify]` of reweave.toml asks for it; --anyway accepts it all the same
+    [exit Some(1)]
+    ");
+    assert_eq!(json(&run, "accept", &["1", "--anyway"], "")["state"], "accepted");
+    let shown = json(&run, "show", &["1"], "");
+    assert_eq!(shown["decisions"][0]["made_on"]["overridden"][0], "03_test_total fails with it");
+}
+
+#[test]
+fn trials_that_do_the_same_are_one() {
+    let run = Run::new(&[("01_a.py", "x = 2\n"), ("02_b.py", "print(x)\n")]);
+    for new in ["x = 4 - 1", "x = 1 + 2"] {
+        patch(&run, "add", &["-"], &format!("--- a/01_a.py\n+++ b/01_a.py\n@@ -1 +1 @@\n-x = 2\n+{new}\n"));
+    }
+    let tried = json(&run, "try", &["1", "2"], "");
+    assert_eq!(tried["groups"], serde_json::json!([[1, 2]]), "{tried}");
+}
+
+#[test]
+fn a_patch_is_accepted_while_a_step_runs() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let wait = "import os, time\nprint('waiting', flush=True)\nwhile not os.path.exists('go'):\n    time.sleep(0.01)\n";
+    let run = Run::new(&[("01_a.py", "x = 1\n"), ("02_wait.py", wait), ("03_b.py", "print(x)\n")]);
+    let mut owner = Command::new(env!("CARGO_BIN_EXE_reweave"))
+        .args(["run", ".", "--events"])
+        .current_dir(run.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(owner.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("waiting") {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0);
+    }
+    patch(&run, "add", &["-"], "--- a/03_b.py\n+++ b/03_b.py\n@@ -1 +1 @@\n-print(x)\n+print(x + 1)\n");
+    assert_answer!(patch(&run, "accept", &["1"], ""), @"accepted #1: 03_b.py +1 −1; 1 step stale now; what runs now still has the text before");
+    assert_eq!(run.read("03_b.py"), "print(x + 1)\n");
+    run.write("go", "");
+    let mut rest = String::new();
+    while lines.read_line(&mut rest).unwrap() > 0 {}
+    owner.wait().unwrap();
+    assert_eq!(run.json("status", &[])["steps"][2]["status"], "stale");
+    assert_eq!(run.json("run", &[])["steps"][2]["stdout"], "2\n");
+}
+
+#[test]
+fn a_file_that_changed_under_a_choice_is_whole_and_the_choice_refused() {
+    let run = run();
+    patch(&run, "add", &["-"], TWO);
+    let shown = json(&run, "show", &["1"], "");
+    assert_eq!(shown["state"], "proposed");
+    let theirs = BASE.replace("a = 1", "a = 5");
+    run.write("01_a.py", &theirs);
+    let answer = patch(&run, "accept", &["--hunk", "1.1"], "");
+    assert_eq!(answer.status, Some(1), "{answer}");
+    assert_eq!(run.read("01_a.py"), theirs);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_the_file_whole_and_says_what_to_do() {
+    let run = Run::new(&[("01_a.py", BASE)]);
+    patch(&run, "add", &["-"], TWO);
+    // No file may grow over this many blocks of a kibibyte: as if the disk were full.
+    let size = std::fs::metadata(run.file(".reweave/store.db")).unwrap().len() / 1024;
+    let wal = std::fs::metadata(run.file(".reweave/store.db-wal")).map_or(0, |found| found.len() / 1024);
+    for limit in [1, size.min(wal.max(1))] {
+        let mut command = std::process::Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_reweave");
+        let script = format!("trap '' XFSZ; ulimit -f {limit}; exec {program} patch accept . 1");
+        command.args(["-c", &script]).current_dir(run.path());
+        let answer = common::answer(command, "");
+        assert_ne!(answer.status, Some(0), "{answer}");
+        assert!(answer.stderr.contains("error: "), "{answer}");
+        assert_eq!(run.read("01_a.py"), BASE);
+    }
+    assert_eq!(patch(&run, "accept", &["1"], "").status, Some(0));
+    assert_ne!(run.read("01_a.py"), BASE);
+}

@@ -1,0 +1,40 @@
+//! The story of a patch, driven as a person does it: two candidates tried side by side, one accepted by hunk, only what
+//! it made stale run, then taken back, and the earlier state is there without running anything.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod support;
+
+use reweave::cli::demo::lay;
+use reweave::store::Reader;
+use support::pty::Setup;
+
+#[test]
+fn two_candidates_are_tried_one_is_accepted_replayed_and_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    lay(dir.path()).unwrap();
+    let before = std::fs::read_to_string(dir.path().join("04_features/02_comfort.py")).unwrap();
+    let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(200, 60).start();
+    terminal.wait_for("25 steps").keys("a").wait_for("22 fresh").wait_for("1 failed");
+    // What lay in patches/ waits: the one at the root is shown with what it would come to.
+    terminal.keys("gg5").wait_for("#1 agent fixer").wait_for("Accepting 2 of 2 lines").wait_for("parses");
+    terminal.keys("t").wait_for("[trial]").wait_for("fine   374 hours");
+    // The same key again sets the other beside it.
+    terminal.keys("t").wait_for("failing 3 to 0  tests 3 of 3").wait_for("tests 2 of 3");
+    // Back to the lines: the hunk is taken, and what is taken is accepted.
+    terminal.keys("|").wait_gone("[trial]").keys("y").wait_for("[x]").keys("A").wait_for("It is accepted.");
+    let after = std::fs::read_to_string(dir.path().join("04_features/02_comfort.py")).unwrap();
+    assert_ne!(after, before);
+    terminal.keys("1a").wait_for("25 fresh");
+    terminal.keys("5U").wait_for("Take #1 back?").keys("y").wait_for("It is reverted.");
+    assert_eq!(std::fs::read_to_string(dir.path().join("04_features/02_comfort.py")).unwrap(), before);
+    terminal.keys("1a").wait_for("22 fresh");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    // Once at first, once with the patch, and not again when it was taken back.
+    let store = Reader::open(dir.path()).unwrap();
+    let count = |step: &str| store.executions(&step.parse().unwrap(), 10).unwrap().len();
+    let counts = ["01_plan", "03_clean/04_fill", "04_features/02_comfort", "08_report/02_comfort"].map(count);
+    assert_eq!(counts, [1, 1, 2, 2]);
+}
