@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use super::session::Session;
 use super::{CliError, Context, Palette, Role};
 use crate::feedback::{Diagnosis, Suggestion};
-use crate::step::{plain, plain_line};
+use crate::step::{Author, PatchId, plain, plain_line};
 use crate::workbench::{Command, Event, Options};
 
 /// Explain why a step failed: the values that did it, the step they came from, and what could be done
@@ -21,6 +23,10 @@ pub struct Args {
 
     /// The step that failed
     step: String,
+
+    /// Take what is proposed in as patches, to be tried and decided on like any other
+    #[arg(long)]
+    propose: bool,
 }
 
 /// Widest line of an explanation, in characters.
@@ -34,7 +40,32 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         Event::Diagnosis { diagnosis, .. } => Some(diagnosis.clone()),
         _ => None,
     })?;
-    context.answer(&*diagnosis, |palette| page(&diagnosis, palette))
+    let mut proposed: Vec<PatchId> = Vec::new();
+    for suggestion in diagnosis.suggestions.iter().filter(|suggestion| args.propose && suggestion.safe) {
+        proposed.push(propose(&mut session, suggestion, context)?);
+    }
+    let mut document = serde_json::to_value(&*diagnosis)?;
+    if let Some(object) = document.as_object_mut().filter(|_| args.propose) {
+        object.insert("proposed".to_owned(), json!(proposed));
+    }
+    context.answer(&document, |palette| {
+        let mut page = page(&diagnosis, palette);
+        for id in &proposed {
+            let _ = writeln!(page, "\n  waits as patch {id}: `reweave patch show`, `try`, `accept` or `reject` it");
+        }
+        page
+    })
+}
+
+/// Takes a suggestion in as a patch by its rule.
+fn propose(session: &mut Session, suggestion: &Suggestion, context: &Context) -> Result<PatchId, CliError> {
+    let text = format!("Subject: {}\n\n{}", suggestion.title.replace('\n', " "), suggestion.patch);
+    let author = Some(Author::Rule(suggestion.rule.word()));
+    let command = Command::AddPatch { text: text.into_bytes(), target: None, author };
+    session.ask_for(command, context, |event| match event {
+        Event::Patch(patch) => Some(patch.id),
+        _ => None,
+    })
 }
 
 fn page(diagnosis: &Diagnosis, palette: Palette) -> String {

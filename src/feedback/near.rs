@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn the_nearest_are_told_and_the_short_are_not() {
-        assert_eq!(close("totl", ["total", "tool", "to"]), ["total"]);
+        assert_eq!(close("totl", ["total", "tab", "to"]), ["total"]);
+        assert_eq!(close("JSONDecoderr", ["JSONEncoder", "JSONDecoder"]), ["JSONDecoder"]);
         assert_eq!(close("totl", ["total", "tote"]), ["total", "tote"]);
         assert!(close("ab", ["abc"]).is_empty());
         assert_eq!(close_key("unit price", ["Unit_Price", "unit", "price"]), ["Unit_Price"]);

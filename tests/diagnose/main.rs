@@ -147,3 +147,22 @@ fn a_diagnosis_reads_as_a_page() {
         assert!(page.contains(wanted), "{wanted:?} is not in\n{page}");
     }
 }
+
+#[test]
+fn what_is_proposed_becomes_a_patch_by_its_rule() {
+    let run = Run::new(&[("a.py", "x = json.dumps({})\n")]);
+    run.call("run", &[]);
+    let told = run.json("diagnose", &["a", "--propose"]);
+    assert_eq!(told["proposed"].as_array().unwrap().len(), 1, "{told}");
+    let answer = patch(&run, "show", &told["proposed"][0].to_string());
+    assert!(answer.contains("add-import") && answer.contains("add `import json`"), "{answer}");
+    patch(&run, "accept", &told["proposed"][0].to_string());
+    assert_eq!(run.read("a.py"), "import json\nx = json.dumps({})\n");
+}
+
+/// `reweave patch VERB . ID`
+fn patch(run: &Run, verb: &str, id: &str) -> String {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reweave"));
+    command.args(["patch", verb]).arg(run.path()).arg(id);
+    common::answer(command, "").to_string()
+}

@@ -69,12 +69,21 @@ pub(super) fn all(text: &str, line: usize) -> Vec<Edit> {
 /// The characters of a text outside of its strings and comments, with their places. A string that its line does
 /// not close ends with the line.
 fn code_of(text: &str) -> Vec<(usize, char)> {
+    scan(text).0
+}
+
+/// The code of a text, and the places at which its comments begin.
+fn scan(text: &str) -> (Vec<(usize, char)>, Vec<usize>) {
     let mut found = Vec::with_capacity(text.len());
+    let mut comments = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..) {
         let Some(c) = rest.chars().next() else { break };
         match c {
-            '#' => at += rest.find('\n').unwrap_or(rest.len()),
+            '#' => {
+                comments.push(at);
+                at += rest.find('\n').unwrap_or(rest.len());
+            }
             '"' | '\'' => {
                 let triple = if c == '"' { "\"\"\"" } else { "'''" };
                 if rest.starts_with(triple) {
@@ -101,7 +110,7 @@ fn code_of(text: &str) -> Vec<(usize, char)> {
             }
         }
     }
-    found
+    (found, comments)
 }
 
 /// A text with something put in place of a range of it.
@@ -119,16 +128,9 @@ fn starts(text: &str) -> Vec<usize> {
     found
 }
 
-/// The end of a line with a string as its last piece: where its text ends, comments left out.
-fn line_end(text: &str, code: &[(usize, char)], line: &Range<usize>) -> usize {
-    let source = text.get(line.clone()).unwrap_or_default();
-    let comment = source.match_indices('#').map(|(at, _)| line.start + at).find(|at| {
-        // A `#` that is neither code nor in a string begins a comment; in a string code goes on behind it or the
-        // quotes do.
-        !code.iter().any(|(place, _)| place > at && line.contains(place))
-            && source.get(at - line.start + 1..).is_some_and(|rest| !rest.contains(['"', '\'']))
-    });
-    let end = comment.unwrap_or(line.end);
+/// Where a line ends, a comment and the blanks before it left out.
+fn line_end(text: &str, comments: &[usize], line: &Range<usize>) -> usize {
+    let end = comments.iter().copied().find(|at| line.contains(at)).unwrap_or(line.end);
     text.get(line.start..end).map_or(line.end, |source| line.start + source.trim_end().len())
 }
 
@@ -253,9 +255,8 @@ fn by_line(text: &str, rule: Rule, title: &str, make: impl Fn(&str) -> Option<St
 
 /// The code of a line and the comment after it, blanks before that included.
 fn comment_of(line: &str) -> (&str, &str) {
-    let code = code_of(line);
-    let all = 0..line.len();
-    line.split_at_checked(line_end(line, &code, &all)).unwrap_or((line, ""))
+    let comments = scan(line).1;
+    line.split_at_checked(line_end(line, &comments, &(0..line.len()))).unwrap_or((line, ""))
 }
 
 /// `print x` of Python 2.
@@ -329,7 +330,7 @@ fn colons(text: &str, line: usize) -> Vec<Edit> {
         "if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "match", "case",
         "async", "lambda",
     ];
-    let code = code_of(text);
+    let (code, comments) = scan(text);
     let starts = starts(text);
     let mut found = Vec::new();
     for at in line.saturating_sub(3)..=line + 1 {
@@ -357,7 +358,7 @@ fn colons(text: &str, line: usize) -> Vec<Edit> {
             }
         }
         let (Some(start), Some(end)) = (starts.get(last), starts.get(last + 1)) else { continue };
-        let end = line_end(text, &code, &(*start..*end));
+        let end = line_end(text, &comments, &(*start..*end));
         let before = text.get(..end).unwrap_or_default();
         if before.ends_with(':') {
             continue;
@@ -396,7 +397,7 @@ fn opener(close: char) -> char {
 
 /// Brackets that are not closed, close nothing, or close another kind.
 fn brackets(text: &str) -> Vec<Edit> {
-    let code = code_of(text);
+    let (code, comments) = scan(text);
     let mut open: Vec<(usize, char)> = Vec::new();
     let mut found = Vec::new();
     for (at, c) in &code {
@@ -439,7 +440,7 @@ fn brackets(text: &str) -> Vec<Edit> {
     for at in from..(from + 40).min(starts.len().saturating_sub(1)) {
         let (Some(start), Some(end)) = (starts.get(at), starts.get(at + 1)) else { break };
         let line = *start..*end;
-        let end = line_end(text, &code, &line);
+        let end = line_end(text, &comments, &line);
         if end <= first {
             continue;
         }
