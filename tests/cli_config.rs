@@ -104,7 +104,7 @@ fn the_document_and_the_status_tell_what_is_wrong() {
 
 #[test]
 fn keys_are_told_with_what_a_person_set() {
-    let place = Place::new("[keys]\nverify = ['ctrl-v', 'z v']\nflap = 'x'\n", "");
+    let place = Place::new("[keys]\nverify = ['ctrl-y', 'g v']\nflap = 'x'\n", "");
     let done = place.call("keys", &["--json"]);
     let told: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     let row = |name: &str| {
@@ -113,7 +113,7 @@ fn keys_are_told_with_what_a_person_set() {
     };
     assert_eq!(
         (row("verify")["keys"].clone(), row("verify")["configured"].clone()),
-        (serde_json::json!(["ctrl-v", "z v"]), true.into())
+        (serde_json::json!(["ctrl-y", "g v"]), true.into())
     );
     assert_eq!(
         (row("run")["keys"].clone(), row("run")["configured"].clone()),

@@ -81,7 +81,7 @@ mod tests {
         let mut count = TokenCount::default();
         assert_eq!(count.of(""), 0);
         assert_eq!(count.of("hello world"), 2);
-        assert_eq!(count.of("def f(x):\n    return x + 1\n"), 10);
+        assert_eq!(count.of("def f(x):\n    return x + 1\n"), 11);
     }
 
     #[test]

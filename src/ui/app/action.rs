@@ -240,7 +240,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::WatchName, "watch-name", Group::Run, &["b"], "Stop after this variable changes, or no more")
         .only(Pane::State),
     row(Action::Plan, "plan", Group::Run, &["P"], "Show what a run would do, before it does"),
-    row(Action::Verify, "verify", Group::Run, &["V"], "Run everything from nothing on the side, and compare"),
+    row(Action::Verify, "verify", Group::Run, &["ctrl-v"], "Run everything from nothing on the side, and compare"),
     row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
     row(Action::ReplayOnSave, "replay-on-save", Group::Run, &["W"], "Replay as soon as a file is saved, or not"),

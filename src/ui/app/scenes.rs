@@ -75,7 +75,7 @@ fn keys_ask_the_run() {
         ("5 D n o enter", Command::Reject { patch: PatchId(17), comment: Some("no".into()) }),
         ("6 j j r y", Command::Restore { step: id("04_clean_events"), version: VersionNumber(2) }),
         ("P", Command::Plan { steps: vec![], marked: vec![] }),
-        ("V", Command::Verify { check: None }),
+        ("ctrl-v", Command::Verify { check: None }),
     ] {
         assert_eq!(stage(keys).commands(), [command], "{keys}");
     }
