@@ -231,12 +231,12 @@ fn the_story_is_told_newest_first() {
     run.call("rename", &["a", "b"]);
     run.call("undo", &[]);
     assert_answer!(run.call("log", &[]), @"
-    [moment]  a  renamed from b to a by a person
-    [moment]  a  renamed from a to b by a person
-    [moment]  a  v2 ran in [time]: its code changed
-    [moment]  a  v2 by a person, [moment]
-    [moment]  a  v1 ran in [time]: never run
-    [moment]  a  v1 by a person, [moment]
+    [moment]  @6  a  renamed from b to a by a person
+    [moment]  @5  a  renamed from a to b by a person
+    [moment]  @4  a  v2 ran in [time]: its code changed
+    [moment]  @3  a  v2 by a person, [moment]
+    [moment]  @2  a  v1 ran in [time]: never run
+    [moment]  @1  a  v1 by a person, [moment]
     ");
     assert_answer!(run.call("log", &["a", "--name", "x", "--json"]), @r#"{"entries":[{"seq":4,"when":"[moment]","id":"a","what":"executed","execution":2,"version":2,"outcome":"done","duration_ms":0,"error":null,"caused_by":null,"nondeterministic":[],"why":"its code changed","reasons":[{"reason":"source_changed","text":"its code changed"}]},{"seq":2,"when":"[moment]","id":"a","what":"executed","execution":1,"version":1,"outcome":"done","duration_ms":0,"error":null,"caused_by":null,"nondeterministic":[],"why":"never run","reasons":[{"reason":"never_run","text":"never run"}]}]}"#);
     assert_answer!(run.call("show", &["a"]), @"
@@ -296,12 +296,8 @@ fn questions_are_answered_from_the_record() {
         @@ -1 +1 @@
         -x = 1
         +x = 5
-    b  new, text, output, outcome
-        @@ -0,0 +1 @@
-        +y = x + 1
-    c  new, text, output, outcome
-        @@ -0,0 +1 @@
-        +z = y
+    b  output, outcome
+    c  output, outcome
     x: another value
     y: another value
     z: another value

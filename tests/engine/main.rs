@@ -304,3 +304,16 @@ fn what_a_library_is_set_to_in_the_step_that_imports_it_is_state() {
     after[1] = ("2", "n = 7\n");
     assert_eq!(sound(&before, &after), ["2", "3"]);
 }
+
+#[test]
+fn to_describe_an_error_is_not_to_read_the_files_in_its_traceback() {
+    let before = [
+        ("1", "spent = (n for n in range(3))\ndef f():\n    return missing\n"),
+        ("2", "spent = f()\nspent = (n for n in range(9))\n"),
+        ("3", "print(next(spent))\n"),
+        ("4", "y = 1\n"),
+    ];
+    let mut after = before;
+    after[3] = ("4", "y = 2\n");
+    assert_eq!(sound(&before, &after), ["4"]);
+}

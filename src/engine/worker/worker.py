@@ -232,6 +232,8 @@ class Worker:
         except BaseException as failure:
             error = failure
         took = (_perf() - start) // 1000
+        # To describe an error looks into the files of steps: that is not the step's doing.
+        self.files.active = False
         _ignore_interrupts()
         reply: dict[str, Any] = {"us": took, "code": digest}
         last = None
@@ -243,7 +245,6 @@ class Worker:
         _let_go(error)
         error = None
         self._flush()
-        self.files.active = False
         self.files.note_new()
         del code, tree
         reply["displays"] = self.shown.items
