@@ -7,21 +7,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::book::{Book, Changes, failure};
-use super::decide::Wish;
 use super::engine_room::{EngineRoom, News, Work};
-use super::job::{Job, JobKind, ToTry, Wanted};
-use super::moment::now;
+use super::job::{Job, JobKind, Wanted};
 use super::setup::Setup;
 use super::shelf::Shelf;
-use super::update::{Told, Update, status_of};
-use super::{
-    Command, EngineView, Event, Failure, Level, Options, PlanAction, PlanRow, Request, Snapshot, Summary, Ticket,
-    WatchView, contexts, diagnosing, hands, past,
-};
+use super::update::Update;
+use super::{EngineView, Event, Failure, Level, Options, Request, Snapshot, Summary, Ticket, WatchView};
 use crate::agent::TokenCount;
-use crate::engine::{Action, EngineError, Goal, Planned, Report, Verified};
+use crate::engine::{EngineError, Goal};
 use crate::run::{Change, Tree, WatchMode, Watcher};
-use crate::step::{Digest, Execution, Millis, Reason, Status, StepId, Variable};
+use crate::step::{Digest, Millis, Status, StepId};
 
 /// Who asks: the face in this process, or one that came through the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,27 +55,27 @@ pub(super) struct Desk {
     clients: BTreeMap<ClientId, Sender<Event>>,
     /// The face that opened the workbench, once it has closed it: to be told when that is done.
     opener: Option<Sender<Event>>,
-    room: Option<EngineRoom>,
-    view: EngineView,
+    pub(super) room: Option<EngineRoom>,
+    pub(super) view: EngineView,
     watcher: Option<Watcher>,
     watch: WatchView,
     pub(super) jobs: VecDeque<Job>,
     /// What the engine works on now.
     pub(super) current: Option<(Job, Update)>,
     pub(super) running: Option<(StepId, Millis)>,
-    replay_on_save: bool,
+    pub(super) replay_on_save: bool,
     generation: u64,
     /// Whether marks are to be decided anew.
-    unsettled: bool,
+    pub(super) unsettled: bool,
     /// Whether listeners don't know of something yet.
     pub(super) untold: bool,
-    told_at: Option<Instant>,
+    pub(super) told_at: Option<Instant>,
     /// What texts of contexts cost.
-    tokens: TokenCount,
+    pub(super) tokens: TokenCount,
     /// Whether the engine has other settings than the run.
     outdated: bool,
     /// Whether what runs was asked to stop.
-    stopping: bool,
+    pub(super) stopping: bool,
     closing: bool,
 }
 
@@ -189,7 +184,7 @@ impl Desk {
         }
     }
 
-    fn leave(&mut self, client: ClientId) {
+    pub(super) fn leave(&mut self, client: ClientId) {
         let events = self.clients.remove(&client);
         if client == OPENER {
             self.closing = true;
@@ -198,199 +193,6 @@ impl Desk {
         self.jobs.retain(|job| job.client != client);
         if self.current.as_ref().is_some_and(|(job, _)| job.client == client) {
             self.stop_engine();
-        }
-    }
-
-    // --- asking -------------------------------------------------------------------------------------------
-
-    fn ask(&mut self, client: ClientId, ticket: Ticket, command: Command) {
-        match self.answer(client, ticket, command) {
-            Ok(Some(summary)) => self.done(client, ticket, Ok(summary)),
-            Ok(None) => {}
-            Err(failure) => self.done(client, ticket, Err(failure)),
-        }
-    }
-
-    /// Does what can be done at once; what the engine is needed for waits its turn (`Ok(None)`).
-    fn answer(&mut self, client: ClientId, ticket: Ticket, command: Command) -> Result<Option<Summary>, Failure> {
-        let queue = |desk: &mut Self, kind| {
-            desk.jobs.push_back(Job { client, ticket, kind });
-            Ok(None)
-        };
-        let update = |wanted, retry_failed, at_most| JobKind::Update { wanted, retry_failed, at_most };
-        match command {
-            Command::Run { steps, retry_failed } => {
-                let wanted = if steps.is_empty() { Wanted::All } else { Wanted::Steps(self.known(steps)?) };
-                queue(self, update(wanted, retry_failed, None))
-            }
-            Command::Replay { from, until } => {
-                if let Some(until) = &until {
-                    self.known([until.clone()])?;
-                }
-                let marked = match from {
-                    Some(from) => self.known([from])?,
-                    None => self.all_as_far_as(until.as_ref()),
-                };
-                self.mark(&marked)?;
-                queue(self, update(until.map_or(Wanted::All, Wanted::Until), true, None))
-            }
-            Command::Next => queue(self, update(Wanted::All, false, Some(1))),
-            Command::Plan { steps, marked } => {
-                let (wanted, marked) = (self.known(steps)?, self.known(marked)?);
-                queue(self, JobKind::Plan { wanted, marked })
-            }
-            Command::Verify { check } => queue(self, JobKind::Verify { check }),
-            Command::State { at, names } => {
-                if let Some(at) = &at {
-                    self.known([at.clone()])?;
-                }
-                queue(self, JobKind::State { at, names })
-            }
-            Command::Invalidate { steps } => {
-                let steps = self.known(steps)?;
-                self.mark(&steps)?;
-                Ok(Some(Summary {
-                    text: format!("{} marked stale", counted(steps.len(), "step")),
-                    ..Summary::default()
-                }))
-            }
-            Command::Stop => Ok(Some(self.stop(client))),
-            Command::ReplayOnSave { on } => {
-                self.replay_on_save = on;
-                self.untold = true;
-                let text = if on { "a saved file is replayed at once" } else { "saved files wait" };
-                Ok(Some(Summary { text: text.to_owned(), ..Summary::default() }))
-            }
-            Command::Source { step } => {
-                let event = hands::source(&self.book, &step)?;
-                self.send(client, event);
-                Ok(Some(Summary::default()))
-            }
-            Command::Execution { step } => {
-                self.known([step.clone()])?;
-                let execution = self.book.held(&step);
-                self.send(client, Event::Execution { step, execution });
-                Ok(Some(Summary::default()))
-            }
-            Command::Diagnose { step } => {
-                self.known([step.clone()])?;
-                self.settle_marks();
-                let diagnosis = Arc::new(diagnosing::diagnose(&mut self.book, &self.setup.parser(), &step)?);
-                self.send(client, Event::Diagnosis { step, diagnosis });
-                Ok(Some(Summary::default()))
-            }
-            Command::Context { step, budget } => {
-                self.known([step.clone()])?;
-                self.settle_marks();
-                let budget = budget.or_else(|| usize::try_from(self.setup.config.agent.budget).ok());
-                let context =
-                    Arc::new(contexts::context(&mut self.book, &self.setup.parser(), &step, budget, &mut self.tokens)?);
-                self.send(client, Event::Context { step, context });
-                Ok(Some(Summary::default()))
-            }
-            Command::Rescan => {
-                self.look(None)?;
-                self.look_in()?;
-                Ok(Some(Summary::default()))
-            }
-            Command::Try { patch, files } => {
-                self.patch_to_try(patch, &files)?;
-                let choices = vec![ToTry { ticket, patch, files, then: None }];
-                queue(self, JobKind::Try { choices })
-            }
-            Command::Accept { patch, files, comment, replay, anyway } => {
-                self.accept(client, ticket, Wish { patch, files, comment, anyway, replay })
-            }
-            Command::AddPatch { .. }
-            | Command::Patch { .. }
-            | Command::Weigh { .. }
-            | Command::Reject { .. }
-            | Command::Revert { .. }
-            | Command::Comment { .. } => self.patch(client, ticket, command).map(Some),
-            Command::Close => {
-                self.leave(client);
-                Ok(None)
-            }
-            Command::Gc { .. } if self.current.is_some() => Err(Failure {
-                what: "steps are running: what they are about to refer to could be cleared away".to_owned(),
-                hint: Some("wait until they are done, or `reweave stop`".to_owned()),
-            }),
-            about @ (Command::Story { .. }
-            | Command::VersionText { .. }
-            | Command::Past { .. }
-            | Command::RestoreTo { .. }
-            | Command::Gc { .. }) => {
-                // What is on the disk by now is part of the story.
-                self.look(None)?;
-                let (event, text) = past::answer(&mut self.book, about)?;
-                event.into_iter().for_each(|event| self.send(client, event));
-                self.look(None)?;
-                Ok(Some(Summary { text, ..Summary::default() }))
-            }
-            by_hand => {
-                let decided = matches!(by_hand, Command::Undo | Command::Redo);
-                let text = hands::perform(&mut self.book, by_hand)?;
-                if decided {
-                    // It may have been a decision about a patch.
-                    self.shelf.load(self.book.store())?;
-                }
-                self.look(None)?;
-                Ok(Some(Summary { text, ..Summary::default() }))
-            }
-        }
-    }
-
-    /// These steps, if all of them are there.
-    fn known(&mut self, steps: impl IntoIterator<Item = StepId>) -> Result<BTreeSet<StepId>, Failure> {
-        let steps: BTreeSet<StepId> = steps.into_iter().collect();
-        if steps.iter().any(|step| self.book.step(step).is_none()) {
-            // It may have been written a moment ago.
-            self.look(None)?;
-        }
-        match steps.iter().find(|step| self.book.step(step).is_none()) {
-            None => Ok(steps),
-            Some(step) => Err(hands::no_such_step(step)),
-        }
-    }
-
-    fn all_as_far_as(&self, until: Option<&StepId>) -> BTreeSet<StepId> {
-        let ids = self.book.steps().iter().map(|entry| &entry.file.id);
-        ids.filter(|id| until.is_none_or(|until| *id <= until)).cloned().collect()
-    }
-
-    fn mark(&mut self, steps: &BTreeSet<StepId>) -> Result<(), Failure> {
-        self.book.mark(steps)?;
-        self.unsettled = true;
-        Ok(())
-    }
-
-    /// Stops what this client waits for; where it waits for nothing, whatever runs.
-    fn stop(&mut self, client: ClientId) -> Summary {
-        let (own, others): (VecDeque<Job>, VecDeque<Job>) = self.jobs.drain(..).partition(|job| job.client == client);
-        let is_current = self.current.as_ref().is_some_and(|(job, _)| job.client == client);
-        let all = own.is_empty() && !is_current;
-        let (dropped, kept) = if all { (others, VecDeque::new()) } else { (own, others) };
-        self.jobs = kept;
-        let mut count = dropped.len();
-        for job in dropped {
-            self.done(job.client, job.ticket, Err(interrupted()));
-        }
-        if (all || is_current) && self.current.is_some() {
-            self.stop_engine();
-            count += 1;
-        }
-        let text = if count == 0 {
-            "nothing was running".to_owned()
-        } else {
-            format!("stopped {}", counted(count, "request"))
-        };
-        Summary { text, ..Summary::default() }
-    }
-
-    fn stop_engine(&mut self) {
-        self.stopping = true;
-        if let Some(room) = &mut self.room {
-            room.stop();
         }
     }
 
@@ -405,7 +207,7 @@ impl Desk {
     }
 
     /// Looks at the inbox.
-    fn look_in(&mut self) -> Result<(), Failure> {
+    pub(super) fn look_in(&mut self) -> Result<(), Failure> {
         let new = self.shelf.look_in(&self.book)?;
         self.untold |= !new.is_empty();
         Ok(())
@@ -532,7 +334,7 @@ impl Desk {
         Ok(())
     }
 
-    fn last_step(&self) -> Option<StepId> {
+    pub(super) fn last_step(&self) -> Option<StepId> {
         self.book.steps().last().map(|entry| entry.file.id.clone())
     }
 
@@ -564,188 +366,6 @@ impl Desk {
         }
     }
 
-    fn hear(&mut self, news: News) {
-        match news {
-            News::Report(report) => self.report(report),
-            News::View(view) => {
-                self.untold |= self.view != view;
-                self.view = view;
-            }
-            News::Updated(result) => self.updated(result),
-            News::Planned(result) => self.planned(result),
-            News::State(result) => self.variables(result),
-            News::Verifying(step) => self.broadcast(&Event::Verifying { step }),
-            News::Verified(result) => self.verified(result),
-            News::Tried(result) => self.tried(result),
-        }
-    }
-
-    fn report(&mut self, report: Report) {
-        if self.stopping {
-            // It may have been asked before the engine began to listen.
-            self.stop_engine();
-        }
-        let Some((_, update)) = &mut self.current else { return };
-        match report {
-            Report::Started { step, why, rebuilt } => {
-                update.started(&step, why.clone());
-                self.running = Some((step.clone(), now()));
-                self.untold = true;
-                self.broadcast(&Event::Started { step, why, rebuilt });
-            }
-            Report::Printed { step, chunk } => self.broadcast(&Event::Printed { step, chunk }),
-            Report::InputWanted { step, prompt } => self.broadcast(&Event::InputWanted { step, prompt }),
-            Report::Notice(text) => self.notice(Level::Warning, text),
-            Report::Executed { execution, rebuilt } => {
-                let mut why = update.why(&execution.step);
-                if why.is_empty() {
-                    why.clone_from(&execution.why);
-                }
-                self.running = None;
-                if let Some(text) = update.text_of(&execution.step) {
-                    self.book.executed(&execution, text);
-                }
-                let step = execution.step.clone();
-                update.tell(&step, Told::Executed { execution: Arc::clone(&execution), rebuilt, why: why.clone() });
-                self.settled(step, status_of(&execution), !rebuilt, rebuilt, why, Some(execution));
-            }
-            Report::Kept { step, execution, carried } => {
-                if let Some(text) = update.text_of(&step) {
-                    self.book.kept(&step, &execution, text);
-                }
-                update.tell(&step, Told::Kept { execution: Arc::clone(&execution), carried });
-                self.settled(step, status_of(&execution), false, false, Vec::new(), Some(execution));
-            }
-            Report::Blocked { step, why } => {
-                if let Some(text) = update.text_of(&step) {
-                    self.book.blocked(&step, &why, text);
-                }
-                update.tell(&step, Told::Blocked { why: why.clone() });
-                self.settled(step, Status::Blocked, false, false, vec![why], None);
-            }
-            Report::NotReached { step, why } => {
-                let why = why.filter(|why| update.is_failed_at(why));
-                update.tell(&step, Told::NotReached { why: why.clone() });
-                if let Some(why) = why {
-                    self.settled(step, Status::Blocked, false, false, vec![why], None);
-                }
-            }
-        }
-    }
-
-    fn settled(
-        &mut self,
-        step: StepId,
-        status: Status,
-        ran: bool,
-        rebuilt: bool,
-        why: Vec<Reason>,
-        execution: Option<Arc<Execution>>,
-    ) {
-        self.unsettled = true;
-        self.broadcast(&Event::Settled { step, status, ran, rebuilt, why, execution });
-    }
-
-    fn updated(&mut self, result: Result<(), EngineError>) {
-        let Some((job, update)) = self.current.take() else { return };
-        self.running = None;
-        self.unsettled = true;
-        let recorded = self.book.settle();
-        self.settle_marks();
-        let steps = update.results(|step| {
-            let execution = self.book.held(step);
-            match self.book.verdict(step) {
-                Some(verdict) => (verdict.status, verdict.reasons.clone(), execution),
-                None => (Status::Never, Vec::new(), execution),
-            }
-        });
-        let count = |wanted: &dyn Fn(&super::StepResult) -> bool| steps.iter().filter(|step| wanted(step)).count();
-        let mut summary = Summary {
-            ran: count(&|step| step.ran),
-            kept: count(&|step| !step.ran && !step.rebuilt && step.status == Status::Fresh),
-            rebuilt: count(&|step| step.rebuilt),
-            failed: update.failed(),
-            text: String::new(),
-        };
-        summary.text = told(&summary);
-        self.send(job.client, Event::Ran { ticket: job.ticket, steps: Arc::new(steps) });
-        let result = match (result, recorded) {
-            (Err(error), _) => Err(engine_failure(error)),
-            (Ok(()), Err(failure)) => Err(failure),
-            (Ok(()), Ok(())) => Ok(summary),
-        };
-        // Before the answer, so that whoever has it sees the run at rest.
-        self.told_at = None;
-        self.tell_snapshot();
-        self.done(job.client, job.ticket, result);
-    }
-
-    fn planned(&mut self, result: Result<Vec<Planned>, EngineError>) {
-        let Some((job, _)) = self.current.take() else { return };
-        let result = result.map_err(engine_failure).map(|planned| {
-            let entries: Vec<PlanRow> = planned.into_iter().map(|planned| self.plan_row(planned)).collect();
-            let runs = entries.iter().filter(|row| row.action == PlanAction::Run).count();
-            self.send(job.client, Event::Plan { ticket: job.ticket, entries: Arc::new(entries) });
-            Summary { text: format!("{} would run", counted(runs, "step")), ..Summary::default() }
-        });
-        self.done(job.client, job.ticket, result);
-    }
-
-    fn plan_row(&self, planned: Planned) -> PlanRow {
-        let action = match planned.action {
-            Action::Run => PlanAction::Run,
-            Action::Carry => PlanAction::Carry,
-            Action::Keep => PlanAction::Keep,
-            Action::Blocked => PlanAction::Blocked,
-        };
-        let last = self.book.held_in_short(&planned.step).map(|(_, duration)| duration);
-        let estimate_us = if action == PlanAction::Run { last } else { Some(0) };
-        // What runs whatever else happens is certain, also after a step of which nobody knows what it will make.
-        let must = |reason: &Reason| matches!(reason, Reason::NeverRun | Reason::Invalidated | Reason::Retried);
-        let certain = planned.certain || (action == PlanAction::Run && planned.why.iter().any(must));
-        PlanRow { id: planned.step, action, certain, why: planned.why, estimate_us }
-    }
-
-    fn variables(&mut self, result: Result<Vec<Variable>, EngineError>) {
-        let Some((job, _)) = self.current.take() else { return };
-        let JobKind::State { at, .. } = &job.kind else { return };
-        let at = at.clone().or_else(|| self.last_step());
-        let result = match (result, at) {
-            (Ok(variables), Some(at)) => {
-                self.send(job.client, Event::State { at, variables: Arc::new(variables) });
-                Ok(Summary::default())
-            }
-            (Ok(_), None) => Err(only_modules()),
-            (Err(error), _) => Err(engine_failure(error)),
-        };
-        self.done(job.client, job.ticket, result);
-    }
-
-    fn verified(&mut self, result: Result<Verified, EngineError>) {
-        let Some((job, update)) = self.current.take() else { return };
-        let checked = matches!(job.kind, JobKind::Verify { check: Some(_) });
-        let result = result.map_err(engine_failure).and_then(|verified| {
-            if checked {
-                for step in &verified.roots {
-                    let (Some(held), Some(text)) = (self.book.held(step), update.text_of(step)) else {
-                        continue;
-                    };
-                    let mut marked = (*held).clone();
-                    marked.observation.nondeterministic.push("its answer with the same inputs".into());
-                    self.book.executed(&Arc::new(marked), text);
-                }
-                self.book.settle()?;
-                self.unsettled = true;
-                self.settle_marks();
-            }
-            let text = told_of(&verified);
-            let failed = verified.differences.len();
-            self.send(job.client, Event::Verified { ticket: job.ticket, verified: Arc::new(verified) });
-            Ok(Summary { text, failed, ..Summary::default() })
-        });
-        self.done(job.client, job.ticket, result);
-    }
-
     // --- telling ------------------------------------------------------------------------------------------
 
     pub(super) fn settle_marks(&mut self) {
@@ -756,7 +376,7 @@ impl Desk {
         }
     }
 
-    fn tell_snapshot(&mut self) {
+    pub(super) fn tell_snapshot(&mut self) {
         let due = self.told_at.is_none_or(|at| at.elapsed() >= FRAME);
         if !due || !(self.unsettled || self.untold) {
             self.untold |= self.unsettled;
@@ -809,7 +429,7 @@ impl Desk {
         self.send(client, Event::Done { ticket, result });
     }
 
-    fn broadcast(&self, event: &Event) {
+    pub(super) fn broadcast(&self, event: &Event) {
         for client in self.clients.values() {
             let _ = client.send(event.clone());
         }
@@ -818,15 +438,6 @@ impl Desk {
     pub(super) fn notice(&self, level: Level, text: String) {
         self.broadcast(&Event::Notice { level, text });
     }
-}
-
-fn only_modules() -> Failure {
-    let hint = "give one of them another kind than `module`, or write a step".to_owned();
-    Failure { what: "the run holds modules only, and no step".to_owned(), hint: Some(hint) }
-}
-
-fn interrupted() -> Failure {
-    Failure { what: "stopped before it began".to_owned(), hint: None }
 }
 
 pub(super) fn engine_failure(error: EngineError) -> Failure {
@@ -838,24 +449,7 @@ pub(super) fn counted(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-fn told(summary: &Summary) -> String {
-    let mut text = format!("{} ran, {} kept", summary.ran, summary.kept);
-    if summary.rebuilt > 0 {
-        text.push_str(&format!(", {} rebuilt", summary.rebuilt));
-    }
-    if summary.failed > 0 {
-        text.push_str(&format!(", {} failed", summary.failed));
-    }
-    text
-}
-
-/// How full runs compared, in a line.
-fn told_of(verified: &Verified) -> String {
-    let steps: BTreeSet<&StepId> = verified.differences.iter().map(|difference| &difference.id).collect();
-    let differing = match steps.len() {
-        0 => "none differs".to_owned(),
-        1 => "1 differs".to_owned(),
-        more => format!("{more} differ"),
-    };
-    format!("{} compared with a run from nothing: {differing}", counted(verified.compared, "step"))
+pub(super) fn only_modules() -> Failure {
+    let hint = "give one of them another kind than `module`, or write a step".to_owned();
+    Failure { what: "the run holds modules only, and no step".to_owned(), hint: Some(hint) }
 }

@@ -8,6 +8,7 @@
 //! - [`Event`]: what is told to whoever listens; `answer.rs` holds what larger answers are made of; [`Snapshot`] is the run as a list to draw.
 
 mod answer;
+mod asking;
 mod book;
 mod code;
 mod command;
@@ -21,6 +22,7 @@ mod event;
 mod files;
 mod handle;
 mod hands;
+mod hearing;
 mod job;
 mod marks;
 mod moment;
@@ -37,6 +39,7 @@ mod snapshot;
 mod trial;
 mod update;
 mod vault;
+mod verifying;
 
 pub use crate::agent::{ContextPart, ContextView};
 pub use answer::{

@@ -1,0 +1,207 @@
+//! What is asked of a run: answered at once, or put where the engine finds it when it is free.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::decide::Wish;
+use super::desk::{ClientId, Desk, counted};
+use super::job::{Job, JobKind, ToTry, Wanted};
+use super::{Command, Event, Failure, Summary, Ticket, contexts, diagnosing, hands, past};
+use crate::step::StepId;
+
+impl Desk {
+    pub(super) fn ask(&mut self, client: ClientId, ticket: Ticket, command: Command) {
+        match self.answer(client, ticket, command) {
+            Ok(Some(summary)) => self.done(client, ticket, Ok(summary)),
+            Ok(None) => {}
+            Err(failure) => self.done(client, ticket, Err(failure)),
+        }
+    }
+
+    /// Does what can be done at once; what the engine is needed for waits its turn (`Ok(None)`).
+    fn answer(&mut self, client: ClientId, ticket: Ticket, command: Command) -> Result<Option<Summary>, Failure> {
+        let queue = |desk: &mut Self, kind| {
+            desk.jobs.push_back(Job { client, ticket, kind });
+            Ok(None)
+        };
+        let update = |wanted, retry_failed, at_most| JobKind::Update { wanted, retry_failed, at_most };
+        match command {
+            Command::Run { steps, retry_failed } => {
+                let wanted = if steps.is_empty() { Wanted::All } else { Wanted::Steps(self.known(steps)?) };
+                queue(self, update(wanted, retry_failed, None))
+            }
+            Command::Replay { from, until } => {
+                if let Some(until) = &until {
+                    self.known([until.clone()])?;
+                }
+                let marked = match from {
+                    Some(from) => self.known([from])?,
+                    None => self.all_as_far_as(until.as_ref()),
+                };
+                self.mark(&marked)?;
+                queue(self, update(until.map_or(Wanted::All, Wanted::Until), true, None))
+            }
+            Command::Next => queue(self, update(Wanted::All, false, Some(1))),
+            Command::Plan { steps, marked } => {
+                let (wanted, marked) = (self.known(steps)?, self.known(marked)?);
+                queue(self, JobKind::Plan { wanted, marked })
+            }
+            Command::Verify { check } => queue(self, JobKind::Verify { check }),
+            Command::State { at, names } => {
+                if let Some(at) = &at {
+                    self.known([at.clone()])?;
+                }
+                queue(self, JobKind::State { at, names })
+            }
+            Command::Invalidate { steps } => {
+                let steps = self.known(steps)?;
+                self.mark(&steps)?;
+                Ok(Some(Summary {
+                    text: format!("{} marked stale", counted(steps.len(), "step")),
+                    ..Summary::default()
+                }))
+            }
+            Command::Stop => Ok(Some(self.stop(client))),
+            Command::ReplayOnSave { on } => {
+                self.replay_on_save = on;
+                self.untold = true;
+                let text = if on { "a saved file is replayed at once" } else { "saved files wait" };
+                Ok(Some(Summary { text: text.to_owned(), ..Summary::default() }))
+            }
+            Command::Source { step } => {
+                let event = hands::source(&self.book, &step)?;
+                self.send(client, event);
+                Ok(Some(Summary::default()))
+            }
+            Command::Execution { step } => {
+                self.known([step.clone()])?;
+                let execution = self.book.held(&step);
+                self.send(client, Event::Execution { step, execution });
+                Ok(Some(Summary::default()))
+            }
+            Command::Diagnose { step } => {
+                self.known([step.clone()])?;
+                self.settle_marks();
+                let diagnosis = Arc::new(diagnosing::diagnose(&mut self.book, &self.setup.parser(), &step)?);
+                self.send(client, Event::Diagnosis { step, diagnosis });
+                Ok(Some(Summary::default()))
+            }
+            Command::Context { step, budget } => {
+                self.known([step.clone()])?;
+                self.settle_marks();
+                let budget = budget.or_else(|| usize::try_from(self.setup.config.agent.budget).ok());
+                let context =
+                    Arc::new(contexts::context(&mut self.book, &self.setup.parser(), &step, budget, &mut self.tokens)?);
+                self.send(client, Event::Context { step, context });
+                Ok(Some(Summary::default()))
+            }
+            Command::Rescan => {
+                self.look(None)?;
+                self.look_in()?;
+                Ok(Some(Summary::default()))
+            }
+            Command::Try { patch, files } => {
+                self.patch_to_try(patch, &files)?;
+                let choices = vec![ToTry { ticket, patch, files, then: None }];
+                queue(self, JobKind::Try { choices })
+            }
+            Command::Accept { patch, files, comment, replay, anyway } => {
+                self.accept(client, ticket, Wish { patch, files, comment, anyway, replay })
+            }
+            Command::AddPatch { .. }
+            | Command::Patch { .. }
+            | Command::Weigh { .. }
+            | Command::Reject { .. }
+            | Command::Revert { .. }
+            | Command::Comment { .. } => self.patch(client, ticket, command).map(Some),
+            Command::Close => {
+                self.leave(client);
+                Ok(None)
+            }
+            Command::Gc { .. } if self.current.is_some() => Err(Failure {
+                what: "steps are running: what they are about to refer to could be cleared away".to_owned(),
+                hint: Some("wait until they are done, or `reweave stop`".to_owned()),
+            }),
+            about @ (Command::Story { .. }
+            | Command::VersionText { .. }
+            | Command::Past { .. }
+            | Command::RestoreTo { .. }
+            | Command::Gc { .. }) => {
+                // What is on the disk by now is part of the story.
+                self.look(None)?;
+                let (event, text) = past::answer(&mut self.book, about)?;
+                event.into_iter().for_each(|event| self.send(client, event));
+                self.look(None)?;
+                Ok(Some(Summary { text, ..Summary::default() }))
+            }
+            by_hand => {
+                let decided = matches!(by_hand, Command::Undo | Command::Redo);
+                let text = hands::perform(&mut self.book, by_hand)?;
+                if decided {
+                    // It may have been a decision about a patch.
+                    self.shelf.load(self.book.store())?;
+                }
+                self.look(None)?;
+                Ok(Some(Summary { text, ..Summary::default() }))
+            }
+        }
+    }
+
+    /// These steps, if all of them are there.
+    pub(super) fn known(&mut self, steps: impl IntoIterator<Item = StepId>) -> Result<BTreeSet<StepId>, Failure> {
+        let steps: BTreeSet<StepId> = steps.into_iter().collect();
+        if steps.iter().any(|step| self.book.step(step).is_none()) {
+            // It may have been written a moment ago.
+            self.look(None)?;
+        }
+        match steps.iter().find(|step| self.book.step(step).is_none()) {
+            None => Ok(steps),
+            Some(step) => Err(hands::no_such_step(step)),
+        }
+    }
+
+    pub(super) fn all_as_far_as(&self, until: Option<&StepId>) -> BTreeSet<StepId> {
+        let ids = self.book.steps().iter().map(|entry| &entry.file.id);
+        ids.filter(|id| until.is_none_or(|until| *id <= until)).cloned().collect()
+    }
+
+    pub(super) fn mark(&mut self, steps: &BTreeSet<StepId>) -> Result<(), Failure> {
+        self.book.mark(steps)?;
+        self.unsettled = true;
+        Ok(())
+    }
+
+    /// Stops what this client waits for; where it waits for nothing, whatever runs.
+    fn stop(&mut self, client: ClientId) -> Summary {
+        let (own, others): (VecDeque<Job>, VecDeque<Job>) = self.jobs.drain(..).partition(|job| job.client == client);
+        let is_current = self.current.as_ref().is_some_and(|(job, _)| job.client == client);
+        let all = own.is_empty() && !is_current;
+        let (dropped, kept) = if all { (others, VecDeque::new()) } else { (own, others) };
+        self.jobs = kept;
+        let mut count = dropped.len();
+        for job in dropped {
+            self.done(job.client, job.ticket, Err(interrupted()));
+        }
+        if (all || is_current) && self.current.is_some() {
+            self.stop_engine();
+            count += 1;
+        }
+        let text = if count == 0 {
+            "nothing was running".to_owned()
+        } else {
+            format!("stopped {}", counted(count, "request"))
+        };
+        Summary { text, ..Summary::default() }
+    }
+
+    pub(super) fn stop_engine(&mut self) {
+        self.stopping = true;
+        if let Some(room) = &mut self.room {
+            room.stop();
+        }
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure { what: "stopped before it began".to_owned(), hint: None }
+}
