@@ -17,7 +17,8 @@ use super::task::{EngineError, Settings, StopHandle};
 use crate::step::Stream;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 15] = [
+const MODULES: [(&str, &str); 16] = [
+    ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),

@@ -11,9 +11,11 @@ parts, whatever `__getstate__` or `__reduce__` say, since those may lose somethi
 from __future__ import annotations
 
 import copyreg
+import hashlib
 import io
 import marshal
 import pickle
+import struct
 import sys
 import types
 from typing import Any, Callable, NamedTuple
@@ -157,7 +159,7 @@ def _array(data: Any, dtype: Any, shape: Any, order: str, writeable: bool) -> An
     import numpy
 
     # A copy, so that the array owns its data as the first one did: one over a buffer can't be resized.
-    made = numpy.ndarray(shape, dtype, bytes(data), order=order).copy(order)
+    made = numpy.ndarray(shape, dtype, data, order=order).copy(order)
     made.flags.writeable = writeable
     return made
 
@@ -171,8 +173,8 @@ def _spent_iterator() -> Any:
 class Pickler(pickle.Pickler):
     """Pickles values of the run's namespace. `digest` leaves out where code stands in its file."""
 
-    def __init__(self, file: io.BytesIO, owner: dict[int, str], members: frozenset[str], digest: bool) -> None:
-        super().__init__(file, 5)
+    def __init__(self, file: "_Sink", owner: dict[int, str], members: frozenset[str], digest: bool) -> None:
+        super().__init__(file, 5, buffer_callback=file.buffer)
         self._owner = owner
         self._members = members
         self._digest = digest
@@ -380,7 +382,10 @@ def _owned(value: Any, flags: Any) -> Any:
     if value.dtype.hasobject or not (flags.c_contiguous or flags.f_contiguous):
         return value.copy().__reduce_ex__(4) if not value.dtype.hasobject else value.__reduce_ex__(4)
     order = "C" if flags.c_contiguous else "F"
-    data = pickle.PickleBuffer(value.ravel(order="K").data) if value.size else b""
+    if not value.size:
+        return _array, (b"", value.dtype, value.shape, order, bool(flags.writeable))
+    data = pickle.PickleBuffer(value.ravel(order="K").data)
+    _own_buffer[:] = [data]
     return _array, (data, value.dtype, value.shape, order, bool(flags.writeable))
 
 
@@ -413,25 +418,98 @@ def _constant(const: Any) -> Any:
     return (type(const).__name__, repr(const))
 
 
+# The memory of the array that is being pickled: hashed and kept where it is, never copied into the pickle.
+_own_buffer: list[pickle.PickleBuffer] = []
+
+
+class _Sink:
+    """Takes a pickle as it is made: hashes it, keeps it up to a limit, or both."""
+
+    def __init__(self, hashed: bool, limit: int) -> None:
+        self._stream = hashlib.sha256() if hashed else None
+        self._blocks = hashlib.sha256() if hashed else None
+        self._room = limit
+        self._parts: list[bytes] = []
+        self._buffers: list[memoryview] = []
+
+    def write(self, data: Any) -> int:
+        if self._stream is not None:
+            self._stream.update(data)
+        self._room -= len(data)
+        if self._room >= 0:
+            self._parts.append(bytes(data))
+        return len(data)
+
+    def buffer(self, buffer: pickle.PickleBuffer) -> bool:
+        """Takes the memory of an array; whether a buffer of something else belongs into the pickle itself."""
+        if not any(own is buffer for own in _own_buffer):
+            return True
+        raw = buffer.raw()
+        if self._blocks is not None:
+            self._blocks.update(_LENGTH.pack(raw.nbytes))
+            self._blocks.update(raw)
+        self._room -= raw.nbytes
+        self._buffers.append(raw)
+        return False
+
+    def digest(self, members: tuple[str, ...]) -> str:
+        """Stands for all that was taken."""
+        assert self._stream is not None and self._blocks is not None
+        whole = hashlib.sha256(repr(members).encode("utf-8", "surrogatepass"))
+        whole.update(self._stream.digest())
+        whole.update(self._blocks.digest())
+        return whole.hexdigest()
+
+    def bytes(self) -> bytes | None:
+        """All that was taken, for [`load`]; nothing if it was more than the limit."""
+        if self._room < 0:
+            return None
+        if not self._buffers:
+            return b"".join(self._parts)
+        sizes = [sum(map(len, self._parts)), *(buffer.nbytes for buffer in self._buffers)]
+        head = _WITH_BLOCKS + _LENGTH.pack(len(sizes)) + b"".join(map(_LENGTH.pack, sizes))
+        return b"".join([head, *self._parts, *self._buffers])
+
+
+_LENGTH = struct.Struct("<Q")
+_WITH_BLOCKS = b"\1"  # a pickle begins with 0x80
+
+
 class Dumped(NamedTuple):
     """Pickled values, and what else the pickler saw."""
 
-    data: bytes
+    digest: str  # empty where none was asked for
+    data: bytes | None  # nothing where it is more than the limit
     ids: set[int]  # of the objects in it; temporary ones among them
     differs: bool  # whether a pickle for carrying is another than one for a digest
 
 
-def dump(value: Any, owner: dict[int, str], members: frozenset[str], digest: bool) -> Dumped:
-    """Pickles `value`; raises whatever the objects raise, or [`Uncarryable`]."""
-    file = io.BytesIO()
-    pickler = Pickler(file, owner, members, digest)
-    pickler.dump(value)
-    return Dumped(file.getvalue(), pickler.places | pickler.memo.copy().keys(), pickler.differs)
+def dump(
+    values: list[Any], owner: dict[int, str], members: tuple[str, ...], digest: bool, limit: int
+) -> Dumped:
+    """Pickles the values of `members`; raises whatever the objects raise, or [`Uncarryable`].
+
+    Above `limit` bytes only the digest is made.
+    """
+    sink = _Sink(digest, limit)
+    pickler = Pickler(sink, owner, frozenset(members), digest)
+    pickler.dump(values)
+    _own_buffer.clear()
+    ids = pickler.places | pickler.memo.copy().keys()
+    return Dumped(sink.digest(members) if digest else "", sink.bytes(), ids, pickler.differs)
 
 
-def load(data: bytes) -> Any:
+def load(data: memoryview) -> Any:
     """The value that `data` holds. Only ever called on bytes that this run's own engine vouches for."""
-    return Unpickler(io.BytesIO(data)).load()
+    if data[:1] != _WITH_BLOCKS:
+        return Unpickler(io.BytesIO(data)).load()
+    count, at = _LENGTH.unpack_from(data, 1)[0], 9 + 8 * _LENGTH.unpack_from(data, 1)[0]
+    parts = []
+    for n in range(count):
+        size = _LENGTH.unpack_from(data, 9 + 8 * n)[0]
+        parts.append(data[at : at + size])
+        at += size
+    return Unpickler(io.BytesIO(parts[0]), buffers=parts[1:]).load()
 
 
 Reducer = Callable[..., Any]

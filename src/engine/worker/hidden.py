@@ -13,7 +13,9 @@ import os
 import random
 import sys
 import types
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
+
+from . import changes
 
 Value = Any
 _ABSENT = object()
@@ -77,6 +79,8 @@ class Hidden:
         }
         self.base: dict[str, Value] = {}
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
+        self.changes = changes.start()
+        self.changes.follow("", sys.modules)
         self.seeded = False  # whether the step set the generator before it drew from it
         self._seed_start: Value = None
         self._wrap_seed()
@@ -125,6 +129,22 @@ class Hidden:
         module = sys.modules.get(name)
         if name not in self.modules and type(module) is types.ModuleType and name not in ("__main__",):
             self.modules[name] = dict(module.__dict__)
+            self.changes.follow(name, module.__dict__)
+
+    def _find_replaced(self, suspects: set[str]) -> None:
+        """Follows what stands in place of modules that were taken away or imported anew."""
+        for name in self.modules:
+            held = getattr(sys.modules.get(name), "__dict__", None)
+            if held is not None and held is not self.changes.of(name):
+                self.changes.follow(name, held)
+                suspects.add(name)
+
+    def unlike(self, name: str, keys: Iterable[str]) -> None:
+        """What module `name` holds under `keys` counts as set by the run, whatever it was when it was first seen."""
+        base = self.modules.get(name, {})
+        for key in [key for key in keys if key in base]:
+            del base[key]
+            self.changes.doubt(name)
 
     def collect(self, values: dict[str, Value]) -> set[str]:
         """Brings `values` (hidden names to values) up to date; returns the names that are other than before."""
@@ -153,14 +173,18 @@ class Hidden:
                 name = f"@env:{_decode(key)}"
                 note(name, _ABSENT if value == base else None if value is _ABSENT else _decode(value))
             self._environ_seen = seen
-        for name, base in self.modules.items():
-            module = sys.modules.get(name)
-            if module is None or module.__dict__ == base:
-                names = [n for n in values if n.startswith(f"@{name}.") and "." not in n[len(name) + 2 :]] if module is not None else []
-                for known in names:
-                    note(known, _ABSENT)
+        suspects = self.changes.take()
+        if "" in suspects:
+            self._find_replaced(suspects)
+        for name in [n for n in self.modules if n in suspects] if suspects else ():
+            base, module = self.modules[name], sys.modules.get(name)
+            if module is None:
                 continue
             held = module.__dict__
+            if len(held) == len(base) and all(base.get(key, _ABSENT) is value for key, value in held.items()):
+                for known in [n for n in values if n.startswith("@") and n[1:].rpartition(".")[0] == name]:
+                    note(known, _ABSENT)
+                continue
             for key in [*held, *(k for k in base if k not in held)]:
                 if isinstance(key, str) and key not in _MODULE_OWN:
                     if key not in held:
@@ -294,6 +318,17 @@ def _pandas() -> Piece | None:
     if config is None or not hasattr(config, "_global_config"):
         return None
 
+    seen: list[Any] = [None, None]
+
+    def nested(tree: Any) -> Any:
+        return {key: nested(value) for key, value in tree.items()} if isinstance(tree, dict) else tree
+
+    def get() -> dict[str, Any]:
+        # To compare is cheaper than to make the flat form, and nearly always all that is needed.
+        if seen[0] != config._global_config:
+            seen[:] = nested(config._global_config), flat(config._global_config)
+        return seen[1]
+
     def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in tree.items():
@@ -309,7 +344,7 @@ def _pandas() -> Piece | None:
             if now.get(key, _ABSENT) != wanted:
                 config.set_option(key, wanted)
 
-    return Piece(lambda: flat(config._global_config), put, "pandas")
+    return Piece(get, put, "pandas")
 
 
 def _rc_params() -> Piece | None:
@@ -343,5 +378,7 @@ _LIBRARY_MODULES = {
     "@pandas:options": "pandas",
     "@matplotlib:rc": "matplotlib",
 }
+# Pieces whose values hold nothing that could change in place: one that is equal to what it was is what it was.
+PLAIN = frozenset("@random @cwd @sys:path @recursionlimit @inline @warnings @locale @decimal @numpy:random".split())
 LIBRARIES = frozenset(_LIBRARY_MODULES.values())
 BUILTINS = set(vars(builtins))

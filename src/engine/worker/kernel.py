@@ -14,7 +14,7 @@ _RDONLY, _REMOUNT, _BIND, _REC, _PRIVATE, _RELATIME = 0x1, 0x20, 0x1000, 0x4000,
 _KEPT_FLAGS = 0x2 | 0x4 | 0x8 | 0x400 | 0x800  # nosuid, nodev, noexec, noatime, nodiratime: may not be dropped
 
 
-class _Libc:
+class Libc:
     """The C library; afterwards `sys.modules` is as it was, since steps can see it."""
 
     def __enter__(self) -> Any:
@@ -45,7 +45,7 @@ def isolate(directory: str, copy: str, borrowed: list[str]) -> str | None:
     """
     cwd = os.getcwd()
     try:
-        with _Libc() as libc:
+        with Libc() as libc:
             _own_mounts(libc)
             libc.call("mount", "none", "/", None, _REC | _PRIVATE, None)
             for name in borrowed:

@@ -16,6 +16,9 @@ HIDDEN = frozenset(
 )
 
 
+CARRY_LIMIT = 64_000_000  # bytes; what is larger is made again rather than brought over
+
+
 class Component(NamedTuple):
     """The names whose values share mutable objects."""
 
@@ -37,7 +40,8 @@ class Space:
         self._holder: dict[int, str] = {}  # id of a mutable object -> a name that reaches it
         self._bound: dict[str, int] = {}  # name -> id of the value that was looked at
         self._shape: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}  # members -> ids they reach, and those pickled
-        self._pickled: dict[str, bytes] = {}  # digest -> the bytes, until the step was told
+        self._dumped: dict[tuple[str, ...], codec.Dumped] = {}  # members -> what was made of them in this look
+        self._pickled: dict[str, bytes | None] = {}  # digest -> the bytes, until the step was told
 
     def names(self) -> list[str]:
         """The names that are there, without what Python itself puts there."""
@@ -77,7 +81,7 @@ class Space:
         walk.learn_atoms()
         touched = set(touched)
         reachable = touched - rebound
-        owner = self.walker.find_owners(self.namespace)
+        owner = self.walker.find_owners(touched | rebound)
         if owner != self.walker.owner:
             # A definition that went from its name, or stands under another: who held it by that name holds it still.
             moved = {name for number, name in self.walker.owner.items() if owner.get(number) != name}
@@ -89,6 +93,7 @@ class Space:
                     reachable.discard(name)
             reachable -= moved
         before = self.components
+        self._dumped.clear()
         afresh = self.closed(touched - reachable)
         touched = self.closed(touched)
         same: dict[str, Component] = {}  # names whose component was found to be as it was, objects and all
@@ -162,10 +167,11 @@ class Space:
                 return False
         try:
             values = [self.value(name) for name in component.members]
-            dumped = codec.dump(values, self.walker.owner, frozenset(component.members), True)
+            dumped = codec.dump(values, self.walker.owner, component.members, True, 0)
         except Exception:
             return False
-        return _hash(component.members, dumped.data) == component.digest and shape[0] & dumped.ids == shape[1]
+        self._dumped[component.members] = dumped
+        return dumped.digest == component.digest and shape[0] & dumped.ids == shape[1]
 
     def _forget(self, name: str) -> None:
         reach = self.reaches.pop(name, None)
@@ -207,13 +213,12 @@ class Space:
         if why is None:
             try:
                 values = [self.value(name) for name in members]
-                dumped = codec.dump(values, self.walker.owner, frozenset(members), True)
-                digest = _hash(members, dumped.data)
+                dumped = self._dumped.get(members) or codec.dump(values, self.walker.owner, members, True, CARRY_LIMIT)
                 reached = set().union(*(self.reaches[name].ids for name in members))
                 self._shape[members] = (reached, reached & dumped.ids)
-                if not dumped.differs:
-                    self._pickled[digest] = dumped.data
-                return Component(members, digest, tuple(sorted(refs)), None)
+                if not dumped.differs and members not in self._dumped:
+                    self._pickled[dumped.digest] = dumped.data
+                return Component(members, dumped.digest, tuple(sorted(refs)), None)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:
@@ -223,15 +228,14 @@ class Space:
         unlike = hashlib.blake2b(f"{stamp}\0{members}".encode(), digest_size=32).hexdigest()
         return Component(members, unlike, tuple(sorted(refs)), why)
 
-    def carry(self, component: Component) -> bytes:
-        """The component as bytes; raises where it can't be."""
+    def carry(self, component: Component) -> bytes | None:
+        """The component as bytes, if it is not too large for that; raises where it has no faithful form."""
         if component.uncarryable:
             raise codec.Uncarryable(component.uncarryable)
-        known = self._pickled.pop(component.digest, None)
-        if known is not None:
-            return known
+        if component.digest in self._pickled:
+            return self._pickled.pop(component.digest)
         values = [self.value(name) for name in component.members]
-        return codec.dump(values, self.walker.owner, frozenset(component.members), False).data
+        return codec.dump(values, self.walker.owner, component.members, False, CARRY_LIMIT).data
 
     def told(self) -> None:
         """What the last step made was told: its bytes are needed no more, nor what is known of names that went."""
@@ -239,12 +243,6 @@ class Space:
         if len(self._shape) > 2 * len(self.components) + 16:
             alive = {component.members for component in self.components.values()}
             self._shape = {members: shape for members, shape in self._shape.items() if members in alive}
-
-
-def _hash(members: tuple[str, ...], data: bytes) -> str:
-    hasher = hashlib.blake2b(repr(members).encode("utf-8", "surrogatepass"), digest_size=32)
-    hasher.update(data)
-    return hasher.hexdigest()
 
 
 def _short(error: BaseException) -> str:

@@ -79,6 +79,7 @@ class Walker:
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.namespace = namespace
         self.owner: dict[int, str] = {}  # id of a step's definition -> the name that owns it
+        self._definitions: set[str] = set()  # the names under which some stand
 
     def is_definition(self, value: Any) -> bool:
         """Whether `value` is a function or class that a step made."""
@@ -87,19 +88,23 @@ class Walker:
             return value.__globals__ is self.namespace
         return isinstance(value, type) and value.__module__ == "__main__"
 
-    def find_owners(self, names: Iterable[str]) -> dict[int, str]:
-        """The definitions that stand under a name; the first by alphabet where several do."""
+    def find_owners(self, touched: Iterable[str]) -> dict[int, str]:
+        """The definitions that stand under a name; the first by alphabet where several do.
+
+        `touched` are the names that may have come, gone or changed since this was last asked.
+        """
         owner: dict[int, str] = {}
         namespace = self.namespace
-        for name in names:
+        for name in self._definitions.union(touched):
             value = namespace.get(name)
             kind = type(value)
-            if kind in _ATOMIC:
+            if kind in _ATOMIC or not self.is_definition(value):
+                self._definitions.discard(name)
                 continue
-            if self.is_definition(value):
-                known = owner.get(id(value))
-                if known is None or name < known:
-                    owner[id(value)] = name
+            self._definitions.add(name)
+            known = owner.get(id(value))
+            if known is None or name < known:
+                owner[id(value)] = name
         return owner
 
     def reach(self, name: str, root: Any) -> Reach:

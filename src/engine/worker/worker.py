@@ -26,7 +26,6 @@ _perf = time.perf_counter_ns
 _COROUTINE = 0x80
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _ALWAYS = ("@inline", "@cwd", "@sys:path", "@recursionlimit", "@warnings", "@locale", "@decimal")
-_CARRY_LIMIT = 64_000_000
 
 
 class Worker:
@@ -210,7 +209,7 @@ class Worker:
             self.wire.send({"code": _text_digest(source), "error": described, "us": 0, "observation": {}})
             return
         # Identities only: to hold the values would keep them from dying when the step drops them.
-        before = {name: id(value) for name, value in self.namespace.items()}
+        before = _identities(self.namespace)
         self.files.clear()
         pre = self._pre_closure(used)
         for module in pre.modules:
@@ -301,8 +300,8 @@ class Worker:
         hidden_values = self.space.hidden
         own_hidden = dict(hidden_values)
         certain = set() if failed else pre.bound
-        rebound = {n for n in namespace if n not in before or before[n] != id(namespace[n])}
-        rebound |= {n for n in before if n not in namespace}
+        now = _identities(namespace)
+        rebound = {name for name, number in now.items() if before.get(name) != number} | (before.keys() - now.keys())
         rebound = {n for n in rebound | (certain & (set(namespace) | set(before))) if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
         # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
@@ -358,7 +357,7 @@ class Worker:
                 except Exception as error:
                     writes[name]["uncarryable"] = errors.text_of(error, 120) or type(error).__name__
                     continue
-                if len(data) <= _CARRY_LIMIT:
+                if data is not None:
                     values.append({"digest": component.digest, "members": component.members, "size": len(data)})
                     blobs.append(data)
         self.space.told()
@@ -390,7 +389,7 @@ class Worker:
     def _mutable(self, name: str) -> bool:
         """Whether a value could change without its name being bound anew."""
         if name.startswith("@"):
-            return True
+            return name not in hidden.PLAIN
         reach = self.space.reaches.get(name)
         return reach is None or bool(reach.ids)
 
@@ -416,20 +415,18 @@ class Worker:
                 self.local[name] = path
             if name.split(".")[0] in pre.words or name in self.local:
                 self.hidden.track(name)
-                base = self.hidden.modules.get(name)
-                if base is not None:
-                    # An attribute that the step's own text sets, on a module that it imported itself.
-                    for word in pre.attributes:
-                        base.pop(word, None)
+                # An attribute that the step's own text sets, on a module that it imported itself.
+                self.hidden.unlike(name, pre.attributes)
         for name in self.local:
             base = self.hidden.modules.get(name)
             module = sys.modules.get(name)
             if base is None or module is None:
                 continue
-            for key, value in list(base.items()):
-                # What a module of the run keeps in a list or dict can change in place: it is state.
-                if isinstance(value, (list, dict, set, bytearray)) and not key.startswith("__"):
-                    del base[key]
+            # What a module of the run keeps in a list or dict can change in place: it is state.
+            self.hidden.unlike(name, [
+                key for key, value in base.items()
+                if isinstance(value, (list, dict, set, bytearray)) and not key.startswith("__")
+            ])  # fmt: skip
 
     def _hidden_reads(
         self, pre: "_Closure", known: dict[str, Any], changed: set[str]
@@ -673,6 +670,10 @@ def _bound(name: str, limit: int | None) -> None:
 
 def _no_input(prompt: object = "") -> str:
     raise EOFError("a step asked for input, and nobody is there to answer: give the value in the step instead")
+
+
+def _identities(namespace: dict[str, Any]) -> dict[str, int]:
+    return dict(zip(namespace, map(id, namespace.values())))
 
 
 def _text_digest(source: str) -> str:
