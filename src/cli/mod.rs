@@ -44,6 +44,7 @@ mod patch;
 mod query;
 mod redo;
 mod rename;
+mod repair;
 mod replay;
 mod restore;
 mod run;
@@ -95,6 +96,7 @@ subcommands! {
     Analyze => analyze,
     Graph => graph,
     Context => agent_context,
+    Repair => repair,
     Verify => verify,
     Invalidate => invalidate,
     Log => log,

@@ -119,6 +119,16 @@ impl Store {
 }
 
 impl Reader {
+    /// When the run was first executed, if it was.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn first_execution(&self) -> Result<Option<Millis>, StoreError> {
+        let query = "SELECT at FROM event WHERE kind = ? ORDER BY seq LIMIT 1";
+        let found = self.sql().prepare_cached(query)?.query_row([kind::EXECUTED], |row| row.get(0));
+        Ok(found.optional()?)
+    }
+
     /// The executions of a step, newest first, at most `limit`; those under its earlier ids too.
     ///
     /// # Errors

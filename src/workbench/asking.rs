@@ -3,9 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::book::failure;
 use super::decide::Wish;
 use super::desk::{ClientId, Desk, counted};
 use super::job::{Job, JobKind, ToTry, Wanted};
+use super::moment::now;
 use super::{Command, Event, Failure, Summary, Ticket, contexts, diagnosing, hands, past};
 use crate::step::StepId;
 
@@ -86,6 +88,15 @@ impl Desk {
                 self.send(client, Event::Diagnosis { step, diagnosis });
                 Ok(Some(Summary::default()))
             }
+            Command::Repair(wish) => self.repair(client, ticket, wish).map(|()| None),
+            Command::Remark { step, turn } => {
+                self.known([step.clone()])?;
+                let receipt = self.book.store().record_note("repair", Some(&step), &turn.record(), now());
+                receipt.wait().map_err(failure)?;
+                self.untold = true;
+                self.broadcast(&Event::Turn { step, turn: Arc::new(*turn) });
+                Ok(Some(Summary::default()))
+            }
             Command::Context { step, budget } => {
                 self.known([step.clone()])?;
                 self.settle_marks();
@@ -127,6 +138,9 @@ impl Desk {
             | Command::Past { .. }
             | Command::RestoreTo { .. }
             | Command::Gc { .. }) => {
+                if matches!(about, Command::RestoreTo { .. }) {
+                    self.book.may_be_changed()?;
+                }
                 // What is on the disk by now is part of the story.
                 self.look(None)?;
                 let (event, text) = past::answer(&mut self.book, about)?;
@@ -135,6 +149,9 @@ impl Desk {
                 Ok(Some(Summary { text, ..Summary::default() }))
             }
             by_hand => {
+                if !matches!(by_hand, Command::Undo | Command::Redo) {
+                    self.book.may_be_changed()?;
+                }
                 let decided = matches!(by_hand, Command::Undo | Command::Redo);
                 let text = hands::perform(&mut self.book, by_hand)?;
                 if decided {
@@ -173,12 +190,17 @@ impl Desk {
 
     /// Stops what this client waits for; where it waits for nothing, whatever runs.
     fn stop(&mut self, client: ClientId) -> Summary {
-        let (own, others): (VecDeque<Job>, VecDeque<Job>) = self.jobs.drain(..).partition(|job| job.client == client);
-        let is_current = self.current.as_ref().is_some_and(|(job, _)| job.client == client);
-        let all = own.is_empty() && !is_current;
+        let mut guests = self.stop_guests(Some(client));
+        let mine = |job: &Job| job.client == client || guests.contains(&job.client);
+        let (own, others): (VecDeque<Job>, VecDeque<Job>) = self.jobs.drain(..).partition(mine);
+        let is_current = self.current.as_ref().is_some_and(|(job, _)| mine(job));
+        let all = own.is_empty() && !is_current && guests.is_empty();
+        if all {
+            guests = self.stop_guests(None);
+        }
         let (dropped, kept) = if all { (others, VecDeque::new()) } else { (own, others) };
         self.jobs = kept;
-        let mut count = dropped.len();
+        let mut count = dropped.len() + guests.len();
         for job in dropped {
             self.done(job.client, job.ticket, Err(interrupted()));
         }

@@ -3,6 +3,7 @@
 //! No thread and no channel: the desk calls, the book answers. It is the only part that touches the run's
 //! directory and the store.
 
+mod locked;
 mod would;
 
 use std::cell::LazyCell;
@@ -46,6 +47,12 @@ pub(super) struct Book {
     python: PathBuf,
     problems: Vec<FileProblem>,
     nothing: Option<Failure>,
+    /// Whether only accepted patches may change steps.
+    locked: bool,
+    /// Steps whose text was new to the record when the run was opened.
+    new_at_opening: BTreeSet<StepId>,
+    /// Steps that changed by other means though they may not, and how.
+    outside: BTreeMap<StepId, String>,
     /// What a person should know of how the record was found.
     found: Vec<String>,
     receipts: Vec<(Arc<Execution>, Receipt<ExecutionId>)>,
@@ -120,6 +127,9 @@ impl Book {
             python,
             problems: Vec::new(),
             nothing: None,
+            locked: false,
+            outside: BTreeMap::new(),
+            new_at_opening: BTreeSet::new(),
             receipts: Vec::new(),
             found,
         };
@@ -257,7 +267,9 @@ impl Book {
             Some(paths) => self.tree.refresh_paths(paths),
             None => self.tree.refresh_all(),
         }
-        self.take_in(false).map_err(|error| self.failure(error))
+        let changes = self.take_in(false).map_err(|error| self.failure(error))?;
+        self.watch_lock(&changes)?;
+        Ok(changes)
     }
 
     /// Brings the steps in line with what the tree saw last, and records the versions.
@@ -278,6 +290,9 @@ impl Book {
             |file| self.author(file, at),
             |file| fs::read(self.dir.path().join(&file.path)).ok(),
         )?;
+        if first {
+            self.new_at_opening.clone_from(&seen.changed);
+        }
         for (from, to) in &seen.renamed {
             if let Some(record) = self.records.remove(from) {
                 self.records.insert(to.clone(), record);

@@ -4,7 +4,9 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::step::{Author, FileChange, Name, PatchId, StepId, VersionNumber};
+use super::RepairWish;
+use crate::agent::Turn;
+use crate::step::{FileChange, Name, PatchId, Provenance, StepId, VersionNumber};
 use crate::store::query::Moment;
 
 /// Tells the answers of one request from another's; handed out by who asks, in rising order.
@@ -181,6 +183,16 @@ pub enum Command {
         /// Which.
         step: StepId,
     },
+    /// Ask an agent for patches to a failed step until one passes on the side, a bounded number of times. Each turn is
+    /// told by [`super::Event::Turn`]; answered by [`super::Event::Repaired`].
+    Repair(RepairWish),
+    /// Keep a turn of a repair in the history of its step, and tell it.
+    Remark {
+        /// Which step.
+        step: StepId,
+        /// The turn.
+        turn: Box<Turn>,
+    },
     /// Ask what an agent is shown for a step: answered by [`super::Event::Context`].
     Context {
         /// Which.
@@ -210,8 +222,8 @@ pub enum Command {
         text: Vec<u8>,
         /// The file meant where it names none, by its path in the run.
         target: Option<String>,
-        /// Who made it; what it says of itself when `None`.
-        author: Option<Author>,
+        /// Who made it, and how; a person when `None`. The moment is the one at which it comes in.
+        from: Option<Box<Provenance>>,
     },
     /// Write a choice of a patch to the steps. Refused where a file is not what the choice was made on, where it makes
     /// a text that is no Python, and where what must pass before does not.

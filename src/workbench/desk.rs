@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::book::{Book, Changes, failure};
 use super::engine_room::{EngineRoom, News, Work};
+use super::guest::{Ended, Hosted};
 use super::job::{Job, JobKind, Wanted};
 use super::setup::Setup;
 use super::shelf::Shelf;
@@ -26,7 +27,6 @@ pub(super) struct ClientId(pub(super) u64);
 pub(super) const OPENER: ClientId = ClientId(0);
 
 /// What comes to the desk.
-#[derive(Debug)]
 pub(super) enum Input {
     /// Someone wants to be told.
     Join(ClientId, Sender<Event>),
@@ -38,6 +38,8 @@ pub(super) enum Input {
     Engine(News),
     /// The watcher tells that the directory changed.
     Disk(Change),
+    /// A guest is done.
+    Ended(ClientId, Box<Ended>),
 }
 
 /// Snapshots come no more often than this: a frame at 60 a second.
@@ -51,8 +53,10 @@ pub(super) struct Desk {
     options: Options,
     inputs: Receiver<Input>,
     /// For what is started here and tells here.
-    own: Sender<Input>,
+    pub(super) own: Sender<Input>,
     clients: BTreeMap<ClientId, Sender<Event>>,
+    /// Loops that ask for a client, as clients of their own.
+    pub(super) guests: BTreeMap<ClientId, Hosted>,
     /// The face that opened the workbench, once it has closed it: to be told when that is done.
     opener: Option<Sender<Event>>,
     pub(super) room: Option<EngineRoom>,
@@ -90,6 +94,7 @@ impl Desk {
             inputs,
             own,
             clients: BTreeMap::new(),
+            guests: BTreeMap::new(),
             opener: None,
             room: None,
             view: EngineView::default(),
@@ -123,6 +128,7 @@ impl Desk {
 
     /// Reads the patches, and what lies in the inbox.
     pub(super) fn read_patches(&mut self) -> Result<(), Failure> {
+        self.book.lock(self.setup.config.run.locked)?;
         self.shelf.load(self.book.store())?;
         self.look_in()?;
         self.shelf.follow(&self.book)?;
@@ -140,6 +146,7 @@ impl Desk {
             self.begin_next();
             self.tell_snapshot();
         }
+        self.end_guests();
         self.watcher = None;
         self.room = None;
         // What the engine told while it was ended is still to be recorded.
@@ -181,6 +188,7 @@ impl Desk {
             Input::Ask(client, Request { ticket, command }) => self.ask(client, ticket, command),
             Input::Engine(news) => self.hear(news),
             Input::Disk(change) => self.disk(&change),
+            Input::Ended(guest, ended) => self.ended(guest, *ended),
         }
     }
 
@@ -190,8 +198,10 @@ impl Desk {
             self.closing = true;
             self.opener = events;
         }
-        self.jobs.retain(|job| job.client != client);
-        if self.current.as_ref().is_some_and(|(job, _)| job.client == client) {
+        let guests = self.stop_guests(Some(client));
+        let gone = |job: &Job| job.client == client || guests.contains(&job.client);
+        self.jobs.retain(|job| !gone(job));
+        if self.current.as_ref().is_some_and(|(job, _)| gone(job)) {
             self.stop_engine();
         }
     }
@@ -245,6 +255,9 @@ impl Desk {
             Ok(setup) => {
                 let exclude = setup.config.run.exclude.clone();
                 self.book.set(setup.on_error(), exclude.clone());
+                if let Err(failure) = self.book.lock(setup.config.run.locked) {
+                    self.notice(Level::Error, failure.what);
+                }
                 if let Some(watcher) = &self.watcher {
                     watcher.set_exclude(exclude);
                 }
@@ -406,11 +419,15 @@ impl Desk {
             steps,
             edges: self.book.edges().to_vec(),
             patches: self.shelf.rows(),
-            problems: self.book.problems().iter().chain(self.shelf.problems()).cloned().collect(),
+            problems: {
+                let found = self.book.problems().iter().chain(self.shelf.problems()).cloned();
+                found.chain(self.book.reported()).collect()
+            },
             nothing: self.book.nothing().cloned(),
             running: self.running.clone(),
             progress: self.current.as_ref().filter(updating).map(|(_, update)| update.progress()),
             waiting: self.jobs.len(),
+            asked_about: self.guests.values().map(|hosted| hosted.step.clone()).collect(),
             replay_on_save: self.replay_on_save,
             engine: self.view.clone(),
             watch: self.watch.clone(),
@@ -420,7 +437,8 @@ impl Desk {
     }
 
     pub(super) fn send(&self, client: ClientId, event: Event) {
-        if let Some(events) = self.clients.get(&client) {
+        let guest = || self.guests.get(&client).map(|hosted| &hosted.events);
+        if let Some(events) = self.clients.get(&client).or_else(guest) {
             let _ = events.send(event);
         }
     }

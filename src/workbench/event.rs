@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{ContextView, Inside, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use crate::agent::{Repair, Turn};
 use crate::engine::Verified;
 use crate::feedback::Diagnosis;
 use crate::step::{Chunk, Execution, Patch, PatchId, Reason, Status, StepId, Variable, VersionNumber};
@@ -140,6 +141,22 @@ pub enum Event {
         patch: PatchId,
         /// What it did.
         trial: Arc<TrialView>,
+    },
+    /// A turn of a repair is done.
+    Turn {
+        /// Of which step.
+        step: StepId,
+        /// The turn.
+        turn: Arc<Turn>,
+    },
+    /// What a repair came to. Only who asked is told.
+    Repaired {
+        /// Of which step.
+        step: StepId,
+        /// What it came to.
+        repair: Arc<Repair>,
+        /// The patch that was accepted, if that was asked for.
+        accepted: Option<PatchId>,
     },
     /// Steps stopped before they were done, at a breakpoint.
     Halted {

@@ -20,6 +20,7 @@ mod diagnosing;
 mod engine_room;
 mod event;
 mod files;
+mod guest;
 mod handle;
 mod hands;
 mod hearing;
@@ -31,6 +32,7 @@ mod past;
 mod record;
 #[cfg(unix)]
 mod remote;
+mod repairing;
 mod reviewing;
 mod rows;
 mod setup;
@@ -41,7 +43,7 @@ mod update;
 mod vault;
 mod verifying;
 
-pub use crate::agent::{ContextPart, ContextView};
+pub use crate::agent::{ContextPart, ContextView, Ending, Repair, Turn, Verdict};
 pub use answer::{
     Column, Fault, GateView, Happening, Inside, Part, PastStep, PastView, StoryRow, Table, TrialStep, TrialView,
     ValueChange, Weight,
@@ -51,4 +53,5 @@ pub use covering::{Covered, Covering};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};
 pub use handle::Handle;
 pub use open::{Options, open};
+pub use repairing::RepairWish;
 pub use snapshot::{Edge, EdgeKind, EngineView, FileProblem, PatchRow, Snapshot, StepRow, WatchView};

@@ -352,7 +352,7 @@ mod tests {
                     clients.remove(&client);
                     return;
                 }
-                Input::Engine(_) | Input::Disk(_) => {}
+                Input::Engine(_) | Input::Disk(_) | Input::Ended(..) => {}
             }
         }
     }

@@ -18,9 +18,12 @@ impl Desk {
     /// Answers what is asked about a patch and needs no engine.
     pub(super) fn patch(&mut self, client: ClientId, ticket: Ticket, command: Command) -> Result<Summary, Failure> {
         let text = match command {
-            Command::AddPatch { text, target, author } => {
+            Command::AddPatch { text, target, from } => {
                 self.look(None)?;
-                let from = Provenance::new(author.unwrap_or(Author::Person), now());
+                let from = match from {
+                    Some(from) => Provenance { at: now(), patch: None, ..*from },
+                    None => Provenance::new(Author::Person, now()),
+                };
                 let (id, new) = self.shelf.take_in(&self.book, &text, target.as_deref(), from)?;
                 let patch = self.shelf.get(id)?;
                 let text = match (new, patch.state) {

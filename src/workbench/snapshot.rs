@@ -32,6 +32,9 @@ pub struct Snapshot {
     /// How many requests wait until the engine is free.
     #[serde(default)]
     pub waiting: usize,
+    /// Steps about which an agent is being asked.
+    #[serde(default)]
+    pub asked_about: Vec<StepId>,
     /// Whether a saved file is replayed at once.
     pub replay_on_save: bool,
     /// The engine in a few words.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::{CliError, Context, Role};
 use super::{open, standing};
-use crate::step::{Author, PatchState, plain_line};
+use crate::step::{Author, PatchState, Provenance, plain_line};
 use crate::workbench::{Command, Event};
 
 /// Take a patch in, in any of the forms that agents write
@@ -39,7 +39,9 @@ const LARGEST: u64 = 64 << 20;
 pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let text = read(&args.file)?;
     let mut session = open(&args.dir, context)?;
-    let command = Command::AddPatch { text, target: args.target, author: args.agent.map(Author::Agent) };
+    // The desk says when.
+    let from = args.agent.map(|agent| Box::new(Provenance::new(Author::Agent(agent), 0)));
+    let command = Command::AddPatch { text, target: args.target, from };
     let mut found = None;
     let summary = session.ask(command, context, |event| {
         if let Event::Patch(patch) = event {

@@ -159,6 +159,7 @@ pub static KEYS: &[Key] = &[
     ),
     key("verify.steps", Form::Texts, "", FromRun::Free, "steps that must pass in a trial before a patch is accepted"),
     key("verify.command", Form::Texts, "", FromRun::Approve, "a program that must pass before a patch is accepted"),
+    key("verify.reviewer", Form::OnOff, "false", FromRun::Approve, "what the reviewer rejects does not pass"),
     key("agent.command", Form::Texts, "", FromRun::Approve, "the program that is asked for patches"),
     key("agent.reviewer", Form::Texts, "", FromRun::Approve, "a second program that judges them"),
     key("agent.timeout", Form::Time, "10m", FromRun::Approve, "the longest that one answer may take"),

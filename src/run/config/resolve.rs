@@ -142,6 +142,7 @@ impl Config {
             verify: VerifySettings {
                 steps: texts("verify.steps").iter().filter_map(|id| id.parse().ok()).collect(),
                 command: texts("verify.command"),
+                reviewer: on("verify.reviewer"),
             },
             agent: AgentSettings {
                 command: texts("agent.command"),

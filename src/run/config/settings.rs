@@ -39,6 +39,8 @@ pub struct VerifySettings {
     pub steps: Vec<StepId>,
     /// A program and its arguments that must pass; no shell is in between.
     pub command: Vec<String>,
+    /// Whether what `agent.reviewer` rejects does not pass.
+    pub reviewer: bool,
 }
 
 /// `[agent]`.

@@ -43,6 +43,7 @@ fn without_any_file_the_defaults_hold() {
     policy.preset = "standard"
     verify.steps = []
     verify.command = []
+    verify.reviewer = false
     agent.command = []
     agent.reviewer = []
     agent.timeout = 10m

@@ -11,7 +11,7 @@ use super::screen::Class;
 use super::steps::Row;
 use super::{events, panes, reviewing, state, typing};
 use crate::step::{Status, StepId};
-use crate::workbench::{Command, Level, PastStep};
+use crate::workbench::{Command, Level, PastStep, RepairWish};
 
 /// Does an action, or says why it can't be done now.
 pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
@@ -123,6 +123,19 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::RunStep => run(model, false, effects),
         Action::Retry => run(model, true, effects),
+        Action::Repair => {
+            if let Some(step) = model.chosen().cloned() {
+                let wish = RepairWish { step, agent: Vec::new(), tries: None, candidates: None, accept: false };
+                model.overlays.push(Overlay::Confirm(Question {
+                    text: format!("Ask the agent to repair {}?", wish.step),
+                    details: vec![
+                        "What it answers is tried on the side; what passes waits for you among the patches.".to_owned(),
+                        "It may cost what its calls cost.".to_owned(),
+                    ],
+                    then: Then::Ask(Box::new(Command::Repair(wish))),
+                }));
+            }
+        }
         Action::RunAll => {
             model.playhead = None;
             effects.push(Effect::Ask(Command::Run { steps: Vec::new(), retry_failed: false }));

@@ -2,6 +2,7 @@
 //! documentation of the keys are all made from it.
 
 use super::model::{Model, Pane};
+use crate::step::Status;
 
 /// Something that a person can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +34,7 @@ pub enum Action {
     RunStep,
     RunAll,
     Retry,
+    Repair,
     ReplayFrom,
     ReplayAll,
     Next,
@@ -224,6 +226,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::ReplayFrom, "replay-from", Group::Run, &["R"], "Replay from this step on").hint("replay", 4),
     row(Action::ReplayAll, "replay-all", Group::Run, &["ctrl-a"], "Replay every step from nothing").asked(),
     row(Action::Retry, "retry-failed", Group::Run, &["t"], "Try this step again though nothing that it used changed"),
+    row(Action::Repair, "repair", Group::Run, &["m"], "Ask an agent for patches to this step until one passes").asked(),
     row(Action::Next, "next", Group::Run, &["s"], "Run the next step that is not up to date, then stop")
         .hint("step", 3),
     row(Action::Back, "back", Group::Run, &["S"], "Go back one step in time; nothing is run"),
@@ -406,6 +409,10 @@ impl Action {
             | Self::Delete
             | Self::Edit => need(!model.targets().is_empty(), "no step is chosen"),
             Self::Retry => need(model.chosen().is_some(), "no step is chosen"),
+            Self::Repair => {
+                let failed = model.chosen_row().is_some_and(|row| row.status == Status::Failed);
+                need(failed, "only a step that failed can be repaired")
+            }
             Self::RunAll
             | Self::ReplayAll
             | Self::Next

@@ -7,7 +7,7 @@ use super::state::Way;
 use super::{panes, reviewing};
 use crate::step::{Kind, Status};
 use crate::ui::view::highlight::Language;
-use crate::workbench::{Command, Event, Level, Snapshot};
+use crate::workbench::{Command, Event, Level, Snapshot, Verdict};
 use std::sync::Arc;
 
 /// Takes an event.
@@ -104,7 +104,11 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 model.context.take(step, context);
             }
         }
-        Event::Ran { .. } => {}
+        Event::Ran { .. } | Event::Repaired { .. } => {}
+        Event::Turn { step, turn } => {
+            let level = if turn.verdict == Verdict::Passed { Level::Info } else { Level::Warning };
+            model.notices.add(level, format!("{step}: {}", turn.line()), model.now);
+        }
         Event::Halted { step, name } => {
             let text = match name {
                 Some(name) => format!("stopped before {step}: {name} changed"),

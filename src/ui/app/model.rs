@@ -261,7 +261,8 @@ impl Model {
 
     /// Whether steps are being executed.
     pub fn busy(&self) -> bool {
-        self.run.snapshot.running.is_some() || self.run.snapshot.progress.is_some()
+        let run = &self.run.snapshot;
+        run.running.is_some() || run.progress.is_some() || !run.asked_about.is_empty()
     }
 
     /// Puts the focus on a panel.
