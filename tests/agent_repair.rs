@@ -2,7 +2,7 @@
 //! bounds, tells its story, and accepts nothing that did not pass.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod common;
 
