@@ -14,7 +14,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reweave::engine::{Engine, Goal, MemoryVault, Report, Settings, Task};
+use reweave::engine::{Engine, Goal, Leaves, MemoryVault, Report, Settings, Task};
+use reweave::run::{Policy, Preset};
 use reweave::step::{Execution, Kind, VersionNumber};
 
 const REPEATS: usize = 5;
@@ -131,6 +132,9 @@ fn reweave(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration)
         checkpoint_memory: Some(4 << 30),
         ignore: Vec::new(),
         vault: Arc::new(MemoryVault::default()),
+        policy: Policy::of(Preset::Standard),
+        asker: None,
+        leaves: Leaves::default(),
     });
     let mut tasks: Vec<Task> = steps
         .iter()

@@ -1,8 +1,9 @@
 //! An engine on the side: other sources tried, or a state had again, where nothing of the run can be touched.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -12,6 +13,7 @@ use super::protocol::AsideHead;
 use super::task::{EngineError, Goal, Report, Settings, StopHandle, Task};
 use super::vault::{MemoryVault, Vault};
 use super::walk::{Engine, scratch};
+use super::wall;
 use crate::step::{Digest, StepId, Variable};
 
 /// How a side run is kept from the run's own files.
@@ -34,7 +36,117 @@ pub struct Aside {
     engine: Engine,
     isolation: Isolation,
     /// The copy of the run's directory. After the engine: its processes go first.
-    copy: TempDir,
+    place: SidePlace,
+}
+
+/// Places for runs on the side that a wall leaves open.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slots(Arc<Mutex<BTreeSet<usize>>>);
+
+/// A place for a run on the side; empty again once it is dropped.
+#[derive(Debug)]
+struct SidePlace {
+    kept: Kept,
+    copy: PathBuf,
+    /// A copy of the run's temporary directory, and where it is to be seen.
+    tmp: Option<(PathBuf, PathBuf)>,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Slot {
+        slots: Slots,
+        number: usize,
+    },
+    /// All of them are taken.
+    Made {
+        _copy: TempDir,
+    },
+}
+
+/// Most bytes of the temporary directory that are copied for a run on the side.
+const TEMPORARY: u64 = 64 << 20;
+
+impl Slots {
+    fn take(&self, base: Option<&TempDir>, tmp: &Path) -> Result<SidePlace, EngineError> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = (0..wall::SLOTS).find(|number| !taken.contains(number));
+        let (Some(number), Some(base)) = (free, base) else {
+            let made = scratch()?;
+            let copy = made.path().to_owned();
+            return Ok(SidePlace { kept: Kept::Made { _copy: made }, copy, tmp: None });
+        };
+        taken.insert(number);
+        let (copy, own) = wall::slot(base.path(), number);
+        let place = SidePlace {
+            kept: Kept::Slot { slots: self.clone(), number },
+            copy,
+            // One that everybody shares is none of the run's.
+            tmp: (tmp != std::env::temp_dir()).then(|| (own, tmp.to_owned())),
+        };
+        place.empty();
+        if let Some((own, tmp)) = &place.tmp
+            && size(tmp) <= TEMPORARY
+        {
+            // What can't be copied is not there for the run on the side.
+            let _ = copy_run(tmp, own);
+        }
+        Ok(place)
+    }
+}
+
+impl SidePlace {
+    fn copy(&self) -> &Path {
+        &self.copy
+    }
+
+    /// Whether it was there before any wall was put up.
+    fn is_prepared(&self) -> bool {
+        matches!(self.kept, Kept::Slot { .. })
+    }
+
+    fn empty(&self) {
+        for directory in std::iter::once(&self.copy).chain(self.tmp.as_ref().map(|(own, _)| own)) {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                // What is left is in the way of the next one, which then says so.
+                let _ = if path.is_dir() && !path.is_symlink() {
+                    fs::remove_dir_all(&path)
+                } else {
+                    fs::remove_file(&path)
+                };
+            }
+        }
+    }
+}
+
+impl Drop for SidePlace {
+    fn drop(&mut self) {
+        if let Kept::Slot { slots, number } = &self.kept {
+            self.empty();
+            slots.0.lock().unwrap_or_else(PoisonError::into_inner).remove(number);
+        }
+    }
+}
+
+/// Bytes in a directory, as far as it matters whether they are more than are copied.
+fn size(directory: &Path) -> u64 {
+    let mut all = 0;
+    let mut todo = vec![directory.to_owned()];
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() {
+                todo.push(entry.path());
+            } else {
+                all += meta.len();
+            }
+            if all > TEMPORARY {
+                return all;
+            }
+        }
+    }
+    all
 }
 
 impl Aside {
@@ -72,7 +184,7 @@ impl Aside {
 
     /// Where the copy of the run's directory is, as long as this lives.
     pub fn directory(&self) -> &Path {
-        self.copy.path()
+        self.place.copy()
     }
 
     pub(super) fn engine(&mut self) -> &mut Engine {
@@ -87,27 +199,40 @@ impl Engine {
     /// # Errors
     /// When the interpreter can't be started, or the run's files can't be copied.
     pub fn aside(&mut self, tasks: &[Task]) -> Result<Aside, EngineError> {
-        let copy = scratch()?;
-        let borrowed = copy_run(self.settings().dir.as_path(), copy.path())?;
-        let shown = copy.path().to_string_lossy().into_owned();
-        let head = AsideHead { copy: &shown, borrowed: &borrowed };
+        self.root()?;
+        let dir = self.settings().dir.clone();
+        let place = self.slots.take(self.base.as_deref(), &self.tmp)?;
+        let borrowed = copy_run(&dir, place.copy())?;
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let through = |inner: &String| (text(&dir.join(inner)), text(&place.copy().join(inner)));
+        let borrowed: Vec<(String, String)> = borrowed.iter().map(through).collect();
+        let mut places = vec![(text(place.copy()), text(&dir))];
+        if let Some((own, tmp)) = &place.tmp {
+            places.push((text(own), text(tmp)));
+        }
+        let copy = text(place.copy());
+        let head = AsideHead { copy: &copy, places: &places, borrowed: &borrowed };
         let (root, info) = self.root_with_info()?;
-        let (root, refused) = root.fork_aside(&head)?;
+        let (root, refused) = root.fork_aside(&head, None)?;
         let mut nodes = Vec::new();
-        if let Some(node) = self.nearest(tasks) {
-            let (process, _) = node.process.fork_aside(&head)?;
-            nodes.push(Node { process, state: node.state.clone(), line: node.line.clone(), ran: node.ran.clone() });
+        let (main, nearest) = self.root_and_nearest(tasks)?;
+        // A directory that was made after the wall was put up is behind it.
+        if let Some(node) = nearest.filter(|node| place.is_prepared() || node.process.warden.is_none()) {
+            let (process, refused_too) = node.process.fork_aside(&head, Some(main))?;
+            if refused_too.is_some() == refused.is_some() {
+                nodes.push(Node { process, state: node.state.clone(), line: node.line.clone(), ran: node.ran.clone() });
+            }
         }
         let isolation = refused.map_or(Isolation::Kernel, |why| Isolation::Copy { why });
         let vault: Arc<dyn Vault> = Arc::new(Layered { below: Arc::clone(&self.vault), own: MemoryVault::default() });
         let dir = match &isolation {
             Isolation::Kernel => self.settings().dir.as_path().to_owned(),
-            Isolation::Copy { .. } => copy.path().to_owned(),
+            Isolation::Copy { .. } => place.copy().to_owned(),
         };
         let settings = Settings { dir, vault: Arc::clone(&vault), ..self.settings().clone() };
-        let disk = self.disk.beside(copy.path(), vault);
+        let disk = self.disk.beside(place.copy(), vault);
         let engine = self.branch(settings, disk, (root, info), nodes);
-        Ok(Aside { engine, isolation, copy })
+        Ok(Aside { engine, isolation, place })
     }
 }
 

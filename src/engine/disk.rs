@@ -46,6 +46,11 @@ impl Disk {
         Self { root: root.to_owned(), vault, tracked: self.tracked.clone(), hashed: BTreeMap::new() }
     }
 
+    /// Whether some step made or changed what is at `path`.
+    pub(super) fn is_tracked(&self, path: &str) -> bool {
+        self.tracked.contains_key(path)
+    }
+
     fn save(&self) {
         if let Ok(note) = serde_json::to_vec(&self.tracked) {
             self.vault.put_note(NOTE, &note);

@@ -63,6 +63,9 @@ pub(super) fn execute(
     } else {
         source
     };
+    if let Some(warden) = &node.process.warden {
+        warden.begin(&task.id, node.process.pid);
+    }
     node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true }, text, &[])?;
     let mut capture = Capture::new(bench.settings.output_limit);
     let limits = Bounds {
@@ -74,6 +77,11 @@ pub(super) fn execute(
         if let Some(chunk) = capture.take(stream, bytes) {
             report(Report::Printed { step: task.id.clone(), chunk });
         }
+    });
+    let ruled = node.process.warden.as_ref().map(|warden| {
+        let mut effects = warden.end();
+        effects.extend(warden.missing.iter().map(|what| Effect::Unguarded { what: what.clone() }));
+        effects
     });
     let mut execution = Execution {
         step: task.id.clone(),
@@ -90,7 +98,7 @@ pub(super) fn execute(
             interpreter: Some(bench.interpreter.to_owned()),
             ..Observation::default()
         },
-        effects: Vec::new(),
+        effects: ruled.unwrap_or_default(),
     };
     let (json, data, cut) = match ending {
         Ending::Answered { json, data, cut } => (json, data, cut),
@@ -183,6 +191,10 @@ fn fail_from_outside(execution: &mut Execution, cut: Option<Cut>) {
                 ),
             )
         }
+        Some(Cut::Halted) => {
+            execution.outcome = Outcome::Failed;
+            ("ProcessStopped", "the step's process was stopped by a signal, and stayed so; it was ended".to_owned())
+        }
         None => {
             execution.outcome = Outcome::Failed;
             ("ProcessDied", "the step's process ended before the step did".to_owned())
@@ -267,7 +279,9 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
         };
         seen.files_read.insert(path, content);
     }
+    let ruled = std::mem::take(&mut execution.effects);
     execution.effects = observed.effects.into_iter().filter_map(|(kind, words)| effect(&kind, words)).collect();
+    execution.effects.extend(ruled);
     execution.effects.extend(observed.left_behind.into_iter().map(|what| Effect::Left { what }));
 }
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Engine, EngineError, Goal, MemoryVault, Report, Settings, StopHandle, Task};
+use super::{Engine, EngineError, Goal, Leaves, MemoryVault, Report, Settings, StopHandle, Task};
+use crate::run::{Policy, Preset};
 use crate::step::{Execution, Kind, Reason, StepId, Variable, VersionNumber};
 
 /// Most executions of a step that are remembered, so that a text that comes back finds its result.
@@ -62,7 +63,7 @@ impl Task {
 
 impl Executor {
     /// Executes steps in the directory `dir` with the interpreter `python`: a path, or a name to look up. Nothing is
-    /// started yet. The seed is 0.
+    /// started yet. The seed is 0, and the policy the standard one with nobody to ask.
     pub fn new(dir: &Path, python: &Path) -> Self {
         let settings = Settings {
             dir: dir.to_owned(),
@@ -78,6 +79,9 @@ impl Executor {
             checkpoint_memory: None,
             ignore: [".reweave", "patches", "reweave.toml"].iter().map(PathBuf::from).collect(),
             vault: Arc::new(MemoryVault::default()),
+            policy: Policy::of(Preset::Standard),
+            asker: None,
+            leaves: Leaves::default(),
         };
         Self::with(settings)
     }

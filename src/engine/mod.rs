@@ -11,16 +11,24 @@
 //! - [`Vault`]: where it keeps values and file contents between runs.
 //! - [`InterpreterParser`]: a one-off process that judges sources and runs none of them.
 //!
+//! - [`Asker`]: whoever answers where the policy asks; the step waits.
+//!
 //! Inside: `state` is the run at a place in the order by digests alone, and decides what is fresh; `line` is a
 //! process and what it holds; `walk` goes through the steps, `pass` is how far it came and `stand` has a process
 //! ready in the state that the next step needs; `execute` runs one; `disk` is the files that
-//! steps see; `process` and `protocol` speak with the workers, whose own code is in `worker/`.
+//! steps see; `process` and `protocol` speak with the workers, whose own code is in `worker/`; `wall` is what
+//! they are kept behind, `warden` decides on the calls that it holds back (`notify` has them from the kernel), and
+//! `brood` knows every process that came of a run.
 
 mod aside;
+mod brood;
 mod disk;
 mod execute;
 mod executor;
+mod leave;
 mod line;
+#[cfg(target_os = "linux")]
+mod notify;
 mod output;
 mod parser;
 mod pass;
@@ -32,9 +40,16 @@ mod task;
 mod vault;
 mod verify;
 mod walk;
+mod wall;
+#[cfg(target_os = "linux")]
+mod warden;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_warden.rs"]
+mod warden;
 
 pub use aside::{Aside, Isolation};
 pub use executor::{Executed, Executor};
+pub use leave::{Asker, Leave, Leaves, Question};
 pub use parser::InterpreterParser;
 pub use task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};

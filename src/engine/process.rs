@@ -2,22 +2,30 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
-use super::protocol::{AsideHead, AsideReply, Ask, DATA_LIMIT, ForkReply, JSON_LIMIT, RootReply};
+use super::brood::{Brood, standing};
+use super::protocol::{AsideHead, AsideReply, Ask, DATA_LIMIT, Done, ForkReply, JSON_LIMIT, PutReply, RootReply};
 use super::task::{EngineError, Settings, StopHandle};
+use super::wall::{self, WallHead, WallReply};
+use super::warden::Warden;
+use crate::run::{Area, Decision};
 use crate::step::Stream;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 16] = [
+const MODULES: [(&str, &str); 17] = [
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
@@ -32,10 +40,15 @@ const MODULES: [(&str, &str); 16] = [
     ("space", include_str!("worker/space.py")),
     ("uses", include_str!("worker/uses.py")),
     ("walk", include_str!("worker/walk.py")),
+    ("wall", include_str!("worker/wall.py")),
     ("wire", include_str!("worker/wire.py")),
     ("worker", include_str!("worker/worker.py")),
 ];
 const BOOTSTRAP: &str = include_str!("worker/bootstrap.py");
+
+/// Variables that an interpreter can't do without, whatever the policy says of the environment.
+const ALWAYS_THERE: [&str; 10] =
+    ["PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "LD_LIBRARY_PATH", "PYTHON*"];
 
 /// How long a worker that is not running a step may take to answer.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -51,6 +64,21 @@ pub(super) struct Process {
     child: Option<Child>,
     /// The root holds the pipe whose end kills the whole group when this process dies.
     _lifeline: Option<OwnedFd>,
+    brood: Brood,
+    /// Whether there is a wall for forks to be put behind.
+    has_wall: bool,
+    /// Who decides on the calls of a process that is behind one.
+    pub(super) warden: Option<Arc<Warden>>,
+}
+
+/// What a root is made for, besides its settings.
+pub(super) struct Place<'a> {
+    /// A directory of the engine's own.
+    pub(super) base: &'a Path,
+    /// The run's temporary directory.
+    pub(super) tmp: &'a Path,
+    /// What steps are kept behind; nothing where everything is allowed.
+    pub(super) wall: Option<WallHead>,
 }
 
 /// Why a running step was cut off.
@@ -64,6 +92,8 @@ pub(super) enum Cut {
     Memory(u64),
     /// It had more processes than so many.
     Processes(u64),
+    /// It stopped its own process.
+    Halted,
 }
 
 /// What a running step may take.
@@ -78,13 +108,16 @@ pub(super) struct Bounds {
 /// hundred megabytes in that time.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// How long a running step's process may be stopped by a signal before it is taken to stay so.
+const HALTED: Duration = Duration::from_secs(5);
+
 impl Bounds {
     /// The bound that the process and those that it started have passed, if one.
-    fn passed_by(&self, pid: i32) -> Option<Cut> {
+    fn passed_by(&self, brood: &Brood, pid: i32) -> Option<Cut> {
         if self.memory.is_none() && self.processes.is_none() {
             return None;
         }
-        let tree = tree(pid);
+        let tree = brood.of_step(pid);
         if let Some(most) = self.processes
             && tree.len() as u64 > most
         {
@@ -95,40 +128,12 @@ impl Bounds {
     }
 }
 
-/// Most processes that are looked for under one.
-const TREE_MOST: usize = 100_000;
-
-/// A process and all that came of it and did not leave its care, as Linux tells it.
-fn tree(pid: i32) -> Vec<i32> {
-    let mut found = vec![pid];
-    let mut at = 0;
-    while let Some(&pid) = found.get(at)
-        && found.len() < TREE_MOST
-    {
-        at += 1;
-        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { continue };
-        for thread in threads.flatten() {
-            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            found.extend(children.split_whitespace().filter_map(|child| child.parse::<i32>().ok()));
-        }
-    }
-    found
-}
-
 /// Memory of a process that no file backs, in bytes.
 fn own_memory(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     let mut pages = text.split_whitespace().skip(1).map(|word| word.parse::<u64>().unwrap_or_default());
     let (resident, shared) = (pages.next().unwrap_or_default(), pages.next().unwrap_or_default());
     resident.saturating_sub(shared) * rustix::param::page_size() as u64
-}
-
-/// Kills processes, the first one first so that it starts no more.
-fn kill_all(pids: &[i32]) {
-    for pid in pids.iter().filter_map(|&pid| Pid::from_raw(pid)) {
-        // One that is gone needs no signal.
-        let _ = kill_process(pid, Signal::KILL);
-    }
 }
 
 /// What a step's end looks like from outside.
@@ -146,13 +151,22 @@ fn lost(what: &str, error: &dyn std::fmt::Display) -> EngineError {
 
 impl Process {
     /// Starts the interpreter and makes it the root of the run.
-    pub(super) fn start(settings: &Settings, spool: &Path) -> Result<(Self, RootReply), EngineError> {
+    pub(super) fn start(settings: &Settings, place: &Place<'_>) -> Result<(Self, RootReply), EngineError> {
         let (ours, theirs) = pair()?;
         let (out, out_write) = pipe()?;
         let (err, err_write) = pipe()?;
         let (life, life_write) = pipe()?;
         let python = &settings.python;
         let mut command = Command::new(python);
+        for (variable, _) in std::env::vars_os() {
+            let name = variable.to_string_lossy();
+            let always = ALWAYS_THERE
+                .iter()
+                .any(|kept| name == *kept || kept.strip_suffix('*').is_some_and(|k| name.starts_with(k)));
+            if !always && settings.policy.decide(Area::Environment, &name) != Decision::Allow {
+                command.env_remove(&variable);
+            }
+        }
         command
             .args(["-s", "-c", BOOTSTRAP])
             .stdin(Stdio::from(theirs))
@@ -164,6 +178,9 @@ impl Process {
             .env_remove("PYTHONSTARTUP")
             .env_remove("PYTHONINSPECT")
             .current_dir(&settings.dir);
+        if place.wall.is_some() {
+            command.env("TMPDIR", place.tmp).env("MPLCONFIGDIR", place.tmp.join("matplotlib"));
+        }
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"] {
             if std::env::var_os(variable).is_none() {
                 command.env(variable, settings.threads.to_string());
@@ -176,9 +193,18 @@ impl Process {
             hint: Some("install python3 (3.9 or later), or name one with --python or `python` in reweave.toml".into()),
         })?;
         let pid = i32::try_from(child.id()).unwrap_or_default();
-        let mut root =
-            Self { socket: ours, stdout: out, stderr: err, pid, child: Some(child), _lifeline: Some(life_write) };
-        let reply = root.introduce(settings, spool, &life);
+        let mut root = Self {
+            socket: ours,
+            stdout: out,
+            stderr: err,
+            pid,
+            child: Some(child),
+            _lifeline: Some(life_write),
+            brood: Brood::of(pid),
+            has_wall: place.wall.is_some(),
+            warden: None,
+        };
+        let reply = root.introduce(settings, place, &life);
         match reply {
             Ok(reply) => Ok((root, reply)),
             Err(error) => {
@@ -193,13 +219,14 @@ impl Process {
     }
 
     /// Sends the worker's own code and makes it the root.
-    fn introduce(&mut self, settings: &Settings, spool: &Path, life: &OwnedFd) -> Result<RootReply, EngineError> {
+    fn introduce(&mut self, settings: &Settings, place: &Place<'_>, life: &OwnedFd) -> Result<RootReply, EngineError> {
         let modules: std::collections::BTreeMap<&str, &str> = MODULES.into_iter().collect();
         let sources = serde_json::to_vec(&modules).map_err(|e| lost("the worker's code", &e))?;
         let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
         self.write_all(&length)?;
         self.write_all(&sources)?;
         let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let spool = wall::spool(place.base);
         let ask = Ask::SetUp {
             dir: &settings.dir.to_string_lossy(),
             spool: &spool.to_string_lossy(),
@@ -207,6 +234,7 @@ impl Process {
             ignored: &ignored,
             open_files: settings.open_files,
             file_size: settings.file_size,
+            wall: place.wall.as_ref(),
         };
         self.ask(&ask, &[], &[life.as_fd()])?;
         self.answer()
@@ -229,24 +257,66 @@ impl Process {
 
     /// Leaves a copy of the process as it is now: a checkpoint, or the start of another line.
     pub(super) fn fork(&mut self) -> Result<Self, EngineError> {
-        self.forked(None)
+        self.forked(None, false)
+    }
+
+    /// The start of a line: a fork of a root, behind the wall if there is one. `own` are the directories of the run.
+    pub(super) fn fork_line(&mut self, settings: &Settings, own: Vec<PathBuf>) -> Result<Self, EngineError> {
+        let mut line = self.forked(None, self.has_wall)?;
+        if self.has_wall {
+            let (reply, listener): (WallReply, _) = line.answer_with_descriptor()?;
+            line.warden = Some(Warden::new(listener, reply.missing(), settings, own, self.brood.clone())?);
+        }
+        Ok(line)
     }
 
     /// As [`Process::fork`], but the copy sees `at.copy` where the run's directory is. Also tells why it does
-    /// not, if so: then it works in the copy under its own path.
-    pub(super) fn fork_aside(&mut self, at: &AsideHead<'_>) -> Result<(Self, Option<String>), EngineError> {
-        let mut forked = self.forked(Some(at))?;
-        let reply: AsideReply = forked.answer()?;
+    /// not, if so: then it works in the copy under its own path. `root` shows it to a process behind a wall.
+    pub(super) fn fork_aside(
+        &mut self,
+        at: &AsideHead<'_>,
+        root: Option<&mut Self>,
+    ) -> Result<(Self, Option<String>), EngineError> {
+        let mut forked = self.forked(Some(at), false)?;
+        let mut reply: AsideReply = forked.answer()?;
+        if reply.waits
+            && let Some(root) = root
+        {
+            root.ask(&Ask::Put { pid: forked.pid, places: at.places, borrowed: at.borrowed }, &[], &[])?;
+            let put: PutReply = root.answer()?;
+            forked.ask(&Ask::Land { unisolated: put.unisolated.as_deref() }, &[], &[])?;
+            reply = forked.answer()?;
+        }
         Ok((forked, reply.unisolated))
     }
 
-    fn forked(&mut self, aside: Option<&AsideHead<'_>>) -> Result<Self, EngineError> {
+    /// Has the files at these paths be read-only for steps.
+    pub(super) fn protect(&mut self, paths: &[String]) -> Result<(), EngineError> {
+        if self.has_wall {
+            self.ask(&Ask::Protect { paths }, &[], &[])?;
+            let _: Done = self.answer()?;
+        }
+        Ok(())
+    }
+
+    fn forked(&mut self, aside: Option<&AsideHead<'_>>, wall: bool) -> Result<Self, EngineError> {
         let (ours, theirs) = pair()?;
         let (out, out_write) = pipe()?;
         let (err, err_write) = pipe()?;
-        self.ask(&Ask::Fork { aside }, &[], &[theirs.as_fd(), out_write.as_fd(), err_write.as_fd()])?;
+        self.ask(&Ask::Fork { aside, wall }, &[], &[theirs.as_fd(), out_write.as_fd(), err_write.as_fd()])?;
         let reply: ForkReply = self.answer()?;
-        Ok(Self { socket: ours, stdout: out, stderr: err, pid: reply.pid, child: None, _lifeline: None })
+        self.brood.add(reply.pid);
+        Ok(Self {
+            socket: ours,
+            stdout: out,
+            stderr: err,
+            pid: reply.pid,
+            child: None,
+            _lifeline: None,
+            brood: self.brood.clone(),
+            has_wall: self.has_wall,
+            warden: self.warden.clone(),
+        })
     }
 
     /// Asks without waiting for the answer.
@@ -290,8 +360,28 @@ impl Process {
         self.answer_with_data().map(|(reply, _)| reply)
     }
 
+    /// An answer with a descriptor that may come along with its first bytes.
+    fn answer_with_descriptor<T: DeserializeOwned>(&mut self) -> Result<(T, Option<OwnedFd>), EngineError> {
+        wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], PATIENCE);
+        let mut head = [0; Incoming::HEAD];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let got = rustix::net::recvmsg(&self.socket, &mut [io::IoSliceMut::new(&mut head)], &mut control, flags)
+            .map_err(|e| lost("the worker is gone", &e))?;
+        let descriptor = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        let incoming = Incoming { bytes: head.get(..got.bytes).unwrap_or_default().to_vec() };
+        self.rest_of_answer(incoming).map(|(reply, _)| (reply, descriptor))
+    }
+
     fn answer_with_data<T: DeserializeOwned>(&mut self) -> Result<(T, Vec<u8>), EngineError> {
-        let mut incoming = Incoming::default();
+        self.rest_of_answer(Incoming::default())
+    }
+
+    fn rest_of_answer<T: DeserializeOwned>(&mut self, mut incoming: Incoming) -> Result<(T, Vec<u8>), EngineError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match incoming.read(&self.socket) {
@@ -327,6 +417,7 @@ impl Process {
             [(Duration::ZERO, Signal::INT), (Duration::from_secs(2), Signal::TERM)].into_iter().peekable();
         let mut killed = false;
         let mut looked = start;
+        let mut halted: Option<Instant> = None;
         loop {
             let mut polled = [
                 PollFd::new(&self.socket, PollFlags::IN),
@@ -347,21 +438,31 @@ impl Process {
                 Err(_) => {
                     drain(&self.stdout, Stream::Stdout, print);
                     drain(&self.stderr, Stream::Stderr, print);
+                    self.brood.end_step(self.pid);
                     return Ending::Died { cut: cut.map(|(cut, _)| cut) };
                 }
             }
             if cut.is_none() {
+                let waited = self.warden.as_ref().map_or(Duration::ZERO, |warden| warden.waited());
                 if stop.is_stopped() {
                     cut = Some((Cut::Stopped, Instant::now()));
                 } else if let Some(limit) = limits.time
-                    && start.elapsed() >= limit
+                    && start.elapsed().saturating_sub(waited) >= limit
                 {
                     cut = Some((Cut::Timeout(limit), Instant::now()));
                 } else if looked.elapsed() >= LOOK_EVERY {
                     looked = Instant::now();
-                    if let Some(over) = limits.passed_by(self.pid) {
+                    let overrun = self.warden.as_ref().is_some_and(|warden| warden.is_overrun());
+                    let over = match limits.processes {
+                        Some(most) if overrun => Some(Cut::Processes(most)),
+                        _ => limits.passed_by(&self.brood, self.pid),
+                    };
+                    let is_halted = standing(self.pid) == Some('T');
+                    halted = if is_halted { halted.or_else(|| Some(Instant::now())) } else { None };
+                    let stays = halted.is_some_and(|since| since.elapsed() >= HALTED);
+                    if let Some(over) = over.or_else(|| stays.then_some(Cut::Halted)) {
                         // It has no time left to be asked kindly.
-                        kill_all(&tree(self.pid));
+                        self.brood.end_step(self.pid);
                         killed = true;
                         cut = Some((over, Instant::now()));
                     }
@@ -375,7 +476,7 @@ impl Process {
                     signals.next();
                 }
                 if !killed && since.elapsed() >= Duration::from_secs(3) {
-                    kill_all(&tree(self.pid));
+                    self.brood.end_step(self.pid);
                     killed = true;
                 }
                 if killed && since.elapsed() >= Duration::from_secs(6) {
@@ -405,8 +506,12 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.child.is_some() {
+            self.brood.end_all();
+        }
         // A worker that waits ends when its socket closes; one that runs a step must be told.
         self.signal(Signal::KILL);
+        self.brood.remove(self.pid);
         if let Some(mut child) = self.child.take() {
             // The root leads the group of all workers and of what steps started in it.
             if let Some(group) = Pid::from_raw(self.pid) {

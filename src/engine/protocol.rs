@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::wall::WallHead;
 use crate::step::{Digest, Name, StepError};
 
 /// Longest JSON that is accepted from a worker, in bytes.
@@ -26,12 +27,22 @@ pub(super) enum Ask<'a> {
         ignored: &'a [String],
         open_files: Option<u64>,
         file_size: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wall: Option<&'a WallHead>,
     },
     /// Leave a copy of the process that waits on the descriptors that come along.
     Fork {
         #[serde(skip_serializing_if = "Option::is_none")]
         aside: Option<&'a AsideHead<'a>>,
+        /// Put it behind the wall.
+        wall: bool,
     },
+    /// Show a process that went aside other directories.
+    Put { pid: i32, places: &'a [(String, String)], borrowed: &'a [(String, String)] },
+    /// Go on, the directories being shown or not.
+    Land { unisolated: Option<&'a str> },
+    /// Have these files be read-only for steps.
+    Protect { paths: &'a [String] },
     /// Execute the step whose text comes along.
     Run { step: &'a str, file: &'a str, interruptible: bool },
     /// Say what code the text that comes along is.
@@ -46,17 +57,33 @@ pub(super) enum Ask<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct AsideHead<'a> {
     pub copy: &'a str,
-    /// Paths in it that show the original through.
-    pub borrowed: &'a [String],
+    /// What is shown, and where.
+    pub places: &'a [(String, String)],
+    /// What shows through, read-only, and where.
+    pub borrowed: &'a [(String, String)],
 }
 
 /// A fork that went aside.
 #[derive(Debug, Deserialize)]
 pub(super) struct AsideReply {
+    /// Whether it waits until the root has shown it its view.
+    #[serde(default)]
+    pub waits: bool,
     /// Why it could not be given a view of its own, if so.
     #[serde(default)]
     pub unisolated: Option<String>,
 }
+
+/// The root has shown a process its view.
+#[derive(Debug, Deserialize)]
+pub(super) struct PutReply {
+    /// Why it could not, if so.
+    pub unisolated: Option<String>,
+}
+
+/// Something was done that has no answer of its own.
+#[derive(Debug, Deserialize)]
+pub(super) struct Done {}
 
 /// One pickled component within the bytes of a [`Ask::Load`].
 #[derive(Debug, Serialize)]

@@ -111,7 +111,7 @@ impl Engine {
                 return Ok(None);
             }
         };
-        let process = self.root()?.fork()?;
+        let process = self.line()?;
         self.load(Node::new(process), &delta, target, keys)
     }
 
@@ -201,7 +201,7 @@ impl Engine {
         let nodes = self.checkpoints.iter_mut().filter(|node| node.prefix(&keys).is_some());
         let mut node = match nodes.max_by_key(|node| node.line.len()) {
             Some(checkpoint) => checkpoint.forked()?,
-            None => Node::new(self.root()?.fork()?),
+            None => Node::new(self.line()?),
         };
         // The state so far, of which the process may be behind.
         let mut wanted = node.state.clone();
@@ -318,12 +318,6 @@ impl Engine {
             _ => Err(EngineError { what: "no process could be brought to this state".into(), hint: None }),
         }
     }
-
-    /// The process that holds the latest state that the sources of `tasks` lead to, if one is held.
-    pub(super) fn nearest(&mut self, tasks: &[Task]) -> Option<&mut Node> {
-        let nodes = self.checkpoints.iter_mut().chain(&mut self.live);
-        nodes.filter(|node| leads_to(tasks, node)).max_by_key(|node| node.line.len())
-    }
 }
 
 /// Which steps are executed to have a state again.
@@ -349,7 +343,7 @@ pub(super) struct Side {
 }
 
 /// Whether the present sources of `tasks` are those whose executions make up what `node` holds.
-fn leads_to(tasks: &[Task], node: &Node) -> bool {
+pub(super) fn leads_to(tasks: &[Task], node: &Node) -> bool {
     let mut rest = tasks.iter();
     node.line.iter().all(|key| {
         rest.by_ref().find(|task| task.id == *key.step()).is_some_and(|task| {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::leave::{Asker, Leaves};
 use super::vault::Vault;
+use crate::run::Policy;
 pub use crate::step::OnError;
 use crate::step::{Chunk, Execution, Kind, Reason, StepId, VersionNumber};
 
@@ -40,6 +42,12 @@ pub struct Settings {
     pub ignore: Vec<PathBuf>,
     /// Where values and file contents are kept between runs.
     pub vault: Arc<dyn Vault>,
+    /// What steps may do outside their namespace.
+    pub policy: Policy,
+    /// Who is asked where the policy asks; without anyone it is no.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// What was given leave so far, for longer than one execution.
+    pub leaves: Leaves,
 }
 
 /// A step as it stands on disk, with what is remembered of it.

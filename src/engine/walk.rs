@@ -2,19 +2,23 @@
 //! right state for that.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::aside::Slots;
 use super::disk::Disk;
 use super::execute::{Bench, execute, file_of};
 use super::line::{Key, Node};
 use super::pass::Walk;
-use super::process::Process;
+use super::process::{Place, Process};
 use super::protocol::{Ask, CompileReply, RootReply, StateReply};
+use super::stand::leads_to;
 use super::state::{State, Verdict};
 use super::task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
+use super::wall;
 use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, StepId, Variable};
 
 /// A checkpoint is made once this many times its cost was spent since the last.
@@ -34,8 +38,13 @@ pub struct Engine {
     /// The process in which steps run.
     pub(super) live: Option<Node>,
     pub(super) checkpoints: Vec<Node>,
-    /// Copies of files as they were before a step changed them, until they are kept.
-    spool: Option<Arc<TempDir>>,
+    /// A directory of the engine's own: copies of files as they were before a step changed them, until they are kept,
+    /// and places for runs on the side.
+    pub(super) base: Option<Arc<TempDir>>,
+    /// The temporary directory of the run's steps.
+    pub(super) tmp: PathBuf,
+    /// Which places for runs on the side are taken.
+    pub(super) slots: Slots,
     /// What code a text is, by the digest of the text.
     compiled: HashMap<Digest, CompileReply>,
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
@@ -62,7 +71,9 @@ impl Engine {
             root: None,
             live: None,
             checkpoints: Vec::new(),
-            spool: None,
+            base: None,
+            tmp: PathBuf::new(),
+            slots: Slots::default(),
             compiled: HashMap::new(),
             fork_us: 2_000,
             spent_us: 0,
@@ -95,6 +106,10 @@ impl Engine {
     /// When the interpreter can't be started or the workers can't be spoken to.
     pub fn update(&mut self, tasks: &[Task], goal: &Goal, report: &mut dyn FnMut(Report)) -> Result<(), EngineError> {
         self.stop.reset();
+        if self.root.is_some() && !wall::is_open(&self.settings.policy) {
+            let protected = self.protected();
+            self.root()?.protect(&protected)?;
+        }
         let edited = self.disk.edited_outside();
         let mut walk = Walk::new(tasks, goal, edited);
         let last = tasks.iter().rposition(|task| goal.steps.contains(&task.id));
@@ -407,10 +422,7 @@ impl Engine {
 
     pub(super) fn root_with_info(&mut self) -> Result<(&mut Process, RootReply), EngineError> {
         if self.root.is_none() {
-            let spool = scratch()?;
-            let started = Process::start(&self.settings, spool.path())?;
-            self.spool = Some(Arc::new(spool));
-            self.root = Some(started);
+            self.start_root()?;
         }
         match &mut self.root {
             Some((process, info)) => Ok((process, info.clone())),
@@ -418,8 +430,64 @@ impl Engine {
         }
     }
 
+    fn start_root(&mut self) -> Result<(), EngineError> {
+        let base = scratch()?;
+        let mut places = vec![wall::spool(base.path())];
+        for number in 0..wall::SLOTS {
+            let (copy, tmp) = wall::slot(base.path(), number);
+            places.extend([copy, tmp]);
+        }
+        let own = base.path().join("tmp");
+        self.tmp = if wall::is_open(&self.settings.policy) {
+            std::env::temp_dir()
+        } else {
+            wall::temporary(&self.settings.dir).unwrap_or_else(|| {
+                places.push(own.clone());
+                own
+            })
+        };
+        for place in places {
+            std::fs::create_dir(&place).map_err(|error| EngineError {
+                what: format!("{} can't be made: {error}", place.display()),
+                hint: Some("set TMPDIR to a directory that may be written".into()),
+            })?;
+        }
+        let head = wall::wanted(&self.settings, base.path(), &self.tmp, self.protected());
+        if head.is_some() {
+            wall::seed_matplotlib(&self.tmp.join("matplotlib"));
+        }
+        self.root = Some(Process::start(&self.settings, &Place { base: base.path(), tmp: &self.tmp, wall: head })?);
+        self.base = Some(Arc::new(base));
+        Ok(())
+    }
+
+    /// Paths of the run that steps may not write.
+    fn protected(&self) -> Vec<String> {
+        wall::protected(&self.settings.dir, &|path| self.disk.is_tracked(path))
+    }
+
+    /// A fresh process, behind the wall if there is one, in the state before the first step.
+    pub(super) fn line(&mut self) -> Result<Process, EngineError> {
+        self.root()?;
+        let (settings, tmp) = (self.settings.clone(), self.tmp.clone());
+        let own = vec![settings.dir.clone(), tmp];
+        self.root()?.fork_line(&settings, own)
+    }
+
     pub(super) fn root(&mut self) -> Result<&mut Process, EngineError> {
         self.root_with_info().map(|(process, _)| process)
+    }
+
+    /// The root, and the process that holds the latest state that the sources of `tasks` lead to, if one is held.
+    pub(super) fn root_and_nearest(
+        &mut self,
+        tasks: &[Task],
+    ) -> Result<(&mut Process, Option<&mut Node>), EngineError> {
+        let Some((root, _)) = &mut self.root else {
+            return Err(EngineError { what: "the interpreter is gone".into(), hint: None });
+        };
+        let nodes = self.checkpoints.iter_mut().chain(&mut self.live);
+        Ok((root, nodes.filter(|node| leads_to(tasks, node)).max_by_key(|node| node.line.len())))
     }
 
     /// Another engine that goes on from processes that are forks of this one's.
@@ -438,7 +506,9 @@ impl Engine {
             root: Some(root),
             live: None,
             checkpoints,
-            spool: self.spool.clone(),
+            base: self.base.clone(),
+            tmp: self.tmp.clone(),
+            slots: self.slots.clone(),
             compiled: self.compiled.clone(),
             fork_us: self.fork_us,
             spent_us: 0,

@@ -386,6 +386,29 @@ pub enum Effect {
         /// Its name.
         module: String,
     },
+    /// Was kept from an effect.
+    Refused {
+        /// The kind of effect, as in `[policy]`.
+        area: String,
+        /// On what.
+        target: String,
+        /// By whom.
+        why: String,
+    },
+    /// Was given leave for an effect that the policy asks about.
+    Granted {
+        /// The kind of effect, as in `[policy]`.
+        area: String,
+        /// On what.
+        target: String,
+        /// For how long.
+        why: String,
+    },
+    /// Ran while nothing enforced a part of the policy.
+    Unguarded {
+        /// Which, and why.
+        what: String,
+    },
     /// Left a thread, a process or a descriptor behind.
     Left {
         /// What.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::vault::StoreVault;
 use super::{Failure, Options};
-use crate::engine::{MemoryVault, OnError, Settings, Vault};
+use crate::engine::{Leaves, MemoryVault, OnError, Settings, Vault};
 use crate::run::{
     CONFIG_FILE, Config, ConfigProblem, Interpreter, PATCHES, RunDir, STORE_DIR, UserDirs, choose_interpreter, show,
 };
@@ -92,6 +92,9 @@ impl Setup {
             ),
             ignore: [STORE_DIR, PATCHES, CONFIG_FILE].iter().map(PathBuf::from).collect(),
             vault,
+            policy: self.config.policy.clone(),
+            asker: None,
+            leaves: Leaves::default(),
         })
     }
 

@@ -430,6 +430,9 @@ fn effects(execution: &Execution) -> Vec<String> {
             Effect::Resolve { host } => format!("looked up {host}"),
             Effect::SetEnv { variable } => format!("set {variable} in the environment"),
             Effect::Load { path } => format!("loaded {path}"),
+            Effect::Refused { area, target, why } => format!("was refused {area} {target}: {why}"),
+            Effect::Granted { area, target, why } => format!("was given leave for {area} {target}: {why}"),
+            Effect::Unguarded { what } => what.clone(),
             Effect::Left { what } => format!("left {what} behind"),
         })
     };

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reweave::engine::{Engine, EngineError, Goal, MemoryVault, OnError, Report, Settings, Task, Vault};
+use reweave::engine::{Engine, EngineError, Goal, Leaves, MemoryVault, OnError, Report, Settings, Task, Vault};
+use reweave::run::{Policy, Preset};
 use reweave::step::{Execution, Kind, StepId, Stream, VersionNumber};
 
 /// A run in a directory of its own, with what is remembered of its steps.
@@ -41,6 +42,9 @@ fn settings(dir: &Path, vault: &Arc<dyn Vault>) -> Settings {
         checkpoint_memory: None,
         ignore: Vec::new(),
         vault: Arc::clone(vault),
+        policy: Policy::of(Preset::Standard),
+        asker: None,
+        leaves: Leaves::default(),
     }
 }
 

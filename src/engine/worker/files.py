@@ -5,6 +5,7 @@ The hook observes; it is no wall. It only appends to a list that is empty outsid
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -34,6 +35,7 @@ class Files:
         self.spool = spool  # a directory for copies of files as they were before a step changed them
         self.active = False
         self.ignored: frozenset[str] = frozenset()
+        self.may_look_up: Callable[[str], bool] | None = None  # asks whoever decides, where somebody does
         self._own = _own_prefixes()
         self._serial = 0
         self.clear()
@@ -299,8 +301,12 @@ def _on_connect(files: Files, args: tuple[Any, ...]) -> None:
 
 
 def _on_resolve(files: Files, args: tuple[Any, ...]) -> None:
-    files.effects.append(("resolve", str(args[0])[:200]))
+    host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else str(args[0])
+    files.effects.append(("resolve", host[:200]))
     files.clock.add("the network")
+    # Which addresses a name stands for is not to be seen in the calls that follow, so the name is asked about here.
+    if args[0] and files.may_look_up is not None and not files.may_look_up(host):
+        raise PermissionError(errno.EACCES, f"the policy does not let this run reach {host[:200]}")
 
 
 def _on_library(files: Files, args: tuple[Any, ...]) -> None:

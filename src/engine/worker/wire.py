@@ -35,11 +35,17 @@ class Wire:
     def close(self) -> None:
         self._socket.close()
 
-    def send(self, message: dict[str, Any], data: bytes = b"") -> None:
-        """Sends a message; a vanished engine ends the process."""
+    def send(self, message: dict[str, Any], data: bytes = b"", fds: list[int] | None = None) -> None:
+        """Sends a message, and descriptors with it; a vanished engine ends the process."""
         text = _dumps(message, ensure_ascii=True, separators=(",", ":")).encode()
+        head = _HEADER.pack(len(text), len(data))
         try:
-            self._send(_HEADER.pack(len(text), len(data)) + text)
+            if fds:
+                rights = array.array("i", fds).tobytes()
+                self._socket.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+                self._send(text)
+            else:
+                self._send(head + text)
             if data:
                 self._send(data)
         except OSError:

@@ -20,7 +20,7 @@ import time
 import types
 from typing import Any, Iterable
 
-from . import codec, errors, files, hidden, kernel, magics, names, shown, space, uses, wire
+from . import codec, errors, files, hidden, kernel, magics, names, shown, space, uses, wall, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
@@ -46,6 +46,9 @@ class Worker:
         self.seen_modules: set[str] = set()
         self.stdout, self.stderr = sys.stdout, sys.stderr
         self.children: list[int] = []
+        self.view = kernel.View()
+        self.wall: wall.Wall | None = None  # what forks are put behind; none where everything is allowed
+        self.walled = False
 
     # -- life ---------------------------------------------------------------------------------------------
 
@@ -53,6 +56,8 @@ class Worker:
         """Makes the process a run's: directory, seeds, what steps find in builtins."""
         self.directory = message["dir"]
         self.seed = message["seed"]
+        wall.be_reaper()
+        self._take_view(message.get("wall"))
         self.files = files.Files(self.directory, message["spool"])
         self.files.ignored = frozenset(message.get("ignored", ()))
         _bound("RLIMIT_NOFILE", message.get("open_files"))
@@ -80,6 +85,17 @@ class Worker:
             "implementation": sys.implementation.name, "executable": sys.executable, "hexversion": sys.hexversion,
         })  # fmt: skip
 
+    def _take_view(self, wanted: dict[str, Any] | None) -> None:
+        """Prepares what steps are kept behind: a view of the file system, and the rules of the wall."""
+        if wanted is None:
+            return
+        self.view.take(wanted["network"] == "none")
+        self.view.own_shared_memory(wanted.get("memory"))
+        self.view.protect(wanted["protected"])
+        self.wall = wall.Wall(wanted)
+        self.wall.prepare()
+        self.unhidden = self.view.hide(wanted["hidden"])
+
     def serve(self) -> None:
         """Answers messages until the engine hangs up."""
         while True:
@@ -87,7 +103,13 @@ class Worker:
             self._reap()
             kind = message.get("do")
             if kind == "fork":
-                self._fork(fds, message.get("aside"))
+                self._fork(fds, message.get("aside"), bool(message.get("wall")))
+            elif kind == "protect":
+                self.view.protect(message["paths"])
+                self.wire.send({"ok": True})
+            elif kind == "put":
+                places, borrowed = (list(map(tuple, message[key])) for key in ("places", "borrowed"))
+                self.wire.send({"unisolated": kernel.put_for(message["pid"], places, borrowed)})
             elif kind == "run":
                 self._run(message, data.decode("utf-8", "surrogatepass"))
             elif kind == "load":
@@ -126,10 +148,11 @@ class Worker:
             except OSError:
                 self.children.remove(pid)
 
-    def _fork(self, fds: list[int], aside: dict[str, Any] | None) -> None:
+    def _fork(self, fds: list[int], aside: dict[str, Any] | None, walled: bool) -> None:
         """Leaves a child that waits on the first descriptor; two more are its standard output and error.
 
-        A child that goes `aside` sees a copy of the run's directory in its place, and says whether it does.
+        A child that goes `aside` sees a copy of the run's directory in its place, and says whether it does. One that
+        is to execute steps is put behind the wall, and says what of it does not stand.
         """
         self._flush()
         generator = random.getstate()
@@ -142,6 +165,7 @@ class Worker:
                 os.close(fd)
             self.wire.send({"ok": True, "pid": pid, "us": (_perf() - start) // 1000})
             return
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         # CPython seeds `random` anew in every child.
         self.hidden.pieces["@random"].put(generator)
         self.children = []
@@ -151,10 +175,32 @@ class Worker:
             os.dup2(fd, target)
             os.close(fd)
         if aside is not None:
-            why = kernel.isolate(self.directory, aside["copy"], aside["borrowed"])
-            if why is not None:
-                self._move(aside["copy"])
-            self.wire.send({"ok": True, "unisolated": why})
+            self._go_aside(aside)
+        if walled and self.wall is not None:
+            told, listener = self.wall.put_up()
+            told["mounts"], told["network"], told["power"] = self.view.mounts, self.view.network, self.view.power
+            self.walled = True
+            if told["asking"] is None and self.wall.wanted["network"] != "open":
+                self.files.may_look_up = wall.may_look_up
+            self.wire.send({"walls": told, "unhidden": self.unhidden}, fds=[] if listener is None else [listener])
+            if listener is not None:
+                os.close(listener)
+
+    def _go_aside(self, aside: dict[str, Any]) -> None:
+        """Sees other directories in the place of the run's. Behind a wall the root has to show them."""
+        cwd = os.getcwd()
+        places, borrowed = (list(map(tuple, aside[key])) for key in ("places", "borrowed"))
+        why = kernel.apart()
+        if why is None and self.walled:
+            self.wire.send({"waits": True})
+            why = self.wire.receive()[0]["unisolated"]
+            if why is None:
+                os.chdir(cwd)
+        elif why is None:
+            why = kernel.put(places, borrowed)
+        if why is not None:
+            self._move(aside["copy"])
+        self.wire.send({"unisolated": why})
 
     def _move(self, copy: str) -> None:
         """Works in another directory from now on; what names the old one absolutely still finds that."""

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What is done about an effect. Later is stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -19,7 +19,7 @@ pub enum Decision {
 }
 
 /// A kind of effect that the policy decides on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Area {
     /// Reading files outside the run and what the preset leaves open. Targets are absolute paths.
@@ -71,7 +71,9 @@ impl Preset {
     pub fn decides(self, area: Area) -> Decision {
         match (self, area) {
             (Self::Trusted, _) | (Self::Standard, Area::Environment | Area::Native) => Decision::Allow,
-            (Self::Standard, Area::Process | Area::Network) => Decision::Ask,
+            // A program stands behind the same walls as the step that starts it: it can do no more.
+            (Self::Standard, Area::Process) => Decision::Allow,
+            (Self::Standard, Area::Network) => Decision::Ask,
             (Self::Standard, Area::Read | Area::Write) | (Self::Sealed, _) => Decision::Deny,
         }
     }
@@ -119,6 +121,11 @@ pub enum Opening {
 }
 
 impl Policy {
+    /// A preset and nothing else.
+    pub fn of(preset: Preset) -> Self {
+        Self::new(Layer { preset: Some(preset), ..Layer::default() }, Vec::new())
+    }
+
     /// A policy of the user's own layer, tightened by others.
     pub fn new(base: Layer, tightened_by: Vec<Layer>) -> Self {
         Self { base, tightened_by }
@@ -148,6 +155,23 @@ impl Policy {
             .iter()
             .map(|layer| layer.default_of(area, layer.preset.unwrap_or(Preset::Trusted)))
             .fold(base, Decision::max)
+    }
+
+    /// Targets that some layer refuses by name.
+    pub fn refused(&self, area: Area) -> Vec<String> {
+        let layers = std::iter::once(&self.base).chain(&self.tightened_by);
+        let mut named: Vec<String> =
+            layers.filter_map(|layer| layer.rules.get(&area)).flat_map(|rule| rule.deny.iter().cloned()).collect();
+        named.sort();
+        named.dedup();
+        named
+    }
+
+    /// Whether some layer asks about targets of an area, or about all of it.
+    pub fn asks(&self, area: Area) -> bool {
+        let layers = std::iter::once(&self.base).chain(&self.tightened_by);
+        self.default_of(area) == Decision::Ask
+            || layers.filter_map(|layer| layer.rules.get(&area)).any(|rule| !rule.ask.is_empty())
     }
 
     /// What a wall must leave open for [`Policy::decide`] to be able to allow it.
@@ -321,7 +345,7 @@ mod tests {
             Area::ALL.map(|area| format!("{}: {}", area.word(), policy.decide(area, "/x"))).join(", ")
         };
         insta::assert_snapshot!(says(Preset::Trusted), @"read: allow, write: allow, process: allow, network: allow, environment: allow, native: allow");
-        insta::assert_snapshot!(says(Preset::Standard), @"read: deny, write: deny, process: ask, network: ask, environment: allow, native: allow");
+        insta::assert_snapshot!(says(Preset::Standard), @"read: deny, write: deny, process: allow, network: ask, environment: allow, native: allow");
         insta::assert_snapshot!(says(Preset::Sealed), @"read: deny, write: deny, process: deny, network: deny, environment: deny, native: deny");
         assert_eq!(Policy::new(Layer::default(), Vec::new()).preset(), Preset::Standard);
     }

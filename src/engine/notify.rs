@@ -1,0 +1,138 @@
+//! Seccomp's user notification: system calls that a filter holds back, as the kernel hands them out.
+//!
+//! The one place where the kernel is spoken to in its own structures (`linux/seccomp.h`).
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::ioctl::{Opcode, Updater, ioctl};
+
+/// A call that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    id: u64,
+    /// The thread that made it.
+    pub(super) pid: i32,
+    pub(super) call: Call,
+    pub(super) arguments: [u64; 6],
+}
+
+/// Which call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    /// A new process or thread.
+    Fork,
+    /// The start of a program, its path the first argument, or `at` the second.
+    Execute {
+        at: bool,
+    },
+    Socket,
+    Connect,
+    Bind,
+    Send,
+    Other,
+}
+
+#[cfg(target_arch = "x86_64")]
+fn call(number: i32) -> Call {
+    match number {
+        56..=58 => Call::Fork,
+        59 => Call::Execute { at: false },
+        322 => Call::Execute { at: true },
+        41 => Call::Socket,
+        42 => Call::Connect,
+        49 => Call::Bind,
+        44 => Call::Send,
+        _ => Call::Other,
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn call(number: i32) -> Call {
+    match number {
+        220 => Call::Fork,
+        221 => Call::Execute { at: false },
+        281 => Call::Execute { at: true },
+        198 => Call::Socket,
+        203 => Call::Connect,
+        200 => Call::Bind,
+        206 => Call::Send,
+        _ => Call::Other,
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn call(_number: i32) -> Call {
+    Call::Other
+}
+
+/// `struct seccomp_notif`.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Notification {
+    id: u64,
+    pid: u32,
+    flags: u32,
+    number: i32,
+    architecture: u32,
+    instruction: u64,
+    arguments: [u64; 6],
+}
+
+/// `struct seccomp_notif_resp`.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Response {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+// `_IOWR('!', 0, …)`, `_IOWR('!', 1, …)` and `_IOW('!', 2, u64)`, with the sizes of the structures.
+const RECEIVE: Opcode = 0xC050_2100;
+const SEND: Opcode = 0xC018_2101;
+const IS_VALID: Opcode = 0x4008_2102;
+const CONTINUE: u32 = 1;
+
+/// Takes the next call that waits.
+pub(super) fn receive(listener: &OwnedFd) -> Result<Held, Errno> {
+    let mut found = Notification::default();
+    // SAFETY: the kernel fills in exactly this structure, which is all zeros before, as it asks.
+    unsafe { ioctl(listener, Updater::<RECEIVE, _>::new(&mut found))? };
+    let pid = i32::try_from(found.pid).map_err(|_| Errno::SRCH)?;
+    Ok(Held { id: found.id, pid, call: call(found.number), arguments: found.arguments })
+}
+
+fn send(listener: &OwnedFd, mut response: Response) -> Result<(), Errno> {
+    // SAFETY: the kernel reads exactly this structure.
+    unsafe { ioctl(listener, Updater::<SEND, _>::new(&mut response)) }
+}
+
+/// Lets a call go on.
+pub(super) fn pass(listener: &OwnedFd, held: &Held) -> Result<(), Errno> {
+    send(listener, Response { id: held.id, flags: CONTINUE, ..Response::default() })
+}
+
+/// Has a call return a value without being made.
+pub(super) fn done(listener: &OwnedFd, held: &Held, value: i64) -> Result<(), Errno> {
+    send(listener, Response { id: held.id, value, ..Response::default() })
+}
+
+/// Has a call fail without being made.
+pub(super) fn refuse(listener: &OwnedFd, held: &Held, error: Errno) -> Result<(), Errno> {
+    send(listener, Response { id: held.id, error: -error.raw_os_error(), ..Response::default() })
+}
+
+/// Whether the call still waits: its process may be gone, and its number somebody else's.
+pub(super) fn is_held(listener: &OwnedFd, held: &Held) -> bool {
+    let mut id = held.id;
+    // SAFETY: the kernel reads one number.
+    unsafe { ioctl(listener, Updater::<IS_VALID, _>::new(&mut id)) }.is_ok()
+}
+
+/// A path that stands for an open file, whatever its own name.
+pub(super) fn path_of(file: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
