@@ -70,7 +70,10 @@ pub trait Asker: fmt::Debug + Send + Sync {
 
 /// What was given leave for longer than one execution.
 #[derive(Debug, Clone, Default)]
-pub struct Leaves(Arc<Mutex<Vec<(Option<StepId>, Area, String)>>>);
+pub struct Leaves(Arc<Mutex<Vec<Given>>>);
+
+/// To which step, or to all, and for what.
+type Given = (Option<StepId>, Area, String);
 
 impl Leaves {
     pub(super) fn covers(&self, step: Option<&StepId>, area: Area, target: &str) -> bool {

@@ -432,7 +432,9 @@ impl Process {
                     drain(&self.stdout, Stream::Stdout, print);
                     drain(&self.stderr, Stream::Stderr, print);
                     let (json, data) = incoming.take();
-                    return Ending::Answered { json, data, cut: cut.map(|(cut, _)| cut) };
+                    let overrun = self.warden.as_ref().is_some_and(|warden| warden.is_overrun());
+                    let refused = limits.processes.filter(|_| overrun).map(Cut::Processes);
+                    return Ending::Answered { json, data, cut: cut.map(|(cut, _)| cut).or(refused) };
                 }
                 Ok(false) => {}
                 Err(_) => {
@@ -484,6 +486,11 @@ impl Process {
                 }
             }
         }
+    }
+
+    /// Ends the process of a step that failed, and all that the step left running.
+    pub(super) fn end_step(&self) {
+        self.brood.end_step(self.pid);
     }
 
     fn signal(&self, signal: Signal) {

@@ -596,7 +596,11 @@ impl Engine {
         let done = execute(&mut bench, node, task, why, report)?;
         self.spent_us = self.spent_us.saturating_add(done.execution.duration_us);
         let undone = done.execution.outcome == Outcome::Failed && on_error == OnError::Block;
-        Ok(Done { keep: done.alive && !undone, execution: done.execution })
+        let keep = done.alive && !undone;
+        if !keep {
+            node.process.end_step();
+        }
+        Ok(Done { keep, execution: done.execution })
     }
 }
 

@@ -110,6 +110,8 @@ impl std::fmt::Display for Answer {
 pub fn filters() -> Vec<(&'static str, &'static str)> {
     vec![
         (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+Z)?", "[moment]"),
+        // A time of two digits is padded by one blank more than those of three and of one with its fraction.
+        (r"  \b\d\d ms\b", " [time]"),
         (r"\b\d+(\.\d+)? (ms|s)\b", "[time]"),
         (r#""(duration_ms|estimate_ms)":\d+(\.\d+)?"#, r#""$1":0"#),
         (r#""at":\d{9,}"#, r#""at":0"#),

@@ -122,7 +122,7 @@ impl ConfigFile {
                 self.say(Severity::Error, line, message);
                 continue;
             };
-            let rule = match rule(value) {
+            let rule = match rule(value).and_then(|rule| self.placed(area, rule)) {
                 Ok(rule) => rule,
                 Err(message) => {
                     self.say(Severity::Error, line, format!("policy.{name}: {message}; until then it is \"deny\""));
@@ -132,6 +132,32 @@ impl ConfigFile {
             self.policy_lines.insert(area, line);
             self.policy.rules.insert(area, rule);
         }
+    }
+}
+
+impl ConfigFile {
+    /// The same rule with whole paths: `~` is the user's home, and what is relative lies beside the file.
+    fn placed(&self, area: Area, mut rule: Rule) -> Result<Rule, String> {
+        let of_paths = matches!(area, Area::Read | Area::Write | Area::Native);
+        if of_paths && (rule.default == Some(Decision::Ask) || !rule.ask.is_empty()) {
+            // The kernel decides on files, and it can't wait for a person.
+            return Err(r#"files can't be asked about: say "allow" or "deny""#.to_owned());
+        }
+        for target in rule.allow.iter_mut().chain(&mut rule.ask).chain(&mut rule.deny) {
+            let is_path = of_paths || area == Area::Process && target.contains('/');
+            if !is_path {
+                continue;
+            }
+            let path = match (target.as_str(), target.strip_prefix("~/")) {
+                ("~", _) | (_, Some(_)) => {
+                    let home = std::env::home_dir().ok_or_else(|| format!("{target}: there is no home directory"))?;
+                    home.join(target.trim_start_matches('~').trim_start_matches('/'))
+                }
+                _ => self.path.parent().unwrap_or(Path::new("/")).join(target.as_str()),
+            };
+            *target = path.to_string_lossy().into_owned();
+        }
+        Ok(rule)
     }
 }
 
