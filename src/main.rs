@@ -9,7 +9,7 @@ use reweave::ui;
 use reweave::workbench::{Event, Handle};
 
 fn main() -> ExitCode {
-    reweave::cli::main(Faces { terminal: Some(terminal), keys: Some(keys) })
+    reweave::cli::main(Faces { terminal: Some(terminal), keys: Some(keys), agents: Some(agents) })
 }
 
 /// The terminal interface, as the command line opens it.
@@ -17,6 +17,12 @@ fn terminal(dir: &Path, handle: Handle, events: Receiver<Event>) -> Result<ExitC
     ui::run(handle, events, ui::Options::of_run(dir))
         .map(ExitCode::from)
         .map_err(|error| CliError::new(format!("the terminal can't be used: {error}")))
+}
+
+/// The server for agents, as the command line starts it.
+fn agents(dir: &Path) -> Result<ExitCode, CliError> {
+    reweave::mcp::serve(dir)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The keys of the terminal interface, as the command line tells them.

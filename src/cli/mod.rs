@@ -37,6 +37,7 @@ mod invalidate;
 mod keys;
 mod log;
 mod man;
+mod mcp;
 mod move_step;
 mod new;
 mod open;
@@ -114,6 +115,7 @@ subcommands! {
     Export => export,
     Apply => apply,
     Patch => patch,
+    Mcp => mcp,
     Completions => completions,
     Config => config,
     Keys => keys,
@@ -147,6 +149,8 @@ pub struct Faces {
     pub terminal: Option<open::TerminalFace>,
     /// The keys of the terminal interface.
     pub keys: Option<KeysFace>,
+    /// The server for agents.
+    pub agents: Option<mcp::AgentsFace>,
 }
 
 /// Runs the command line with the process's own arguments and streams.

@@ -109,6 +109,9 @@ impl Desk {
             Command::Rescan => {
                 self.look(None)?;
                 self.look_in()?;
+                // Before the answer, so that whoever has it sees the run as it is now.
+                self.told_at = None;
+                self.tell_snapshot();
                 Ok(Some(Summary::default()))
             }
             Command::Try { patch, files } => {

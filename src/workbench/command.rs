@@ -103,6 +103,17 @@ pub enum Command {
         /// The new text.
         source: String,
     },
+    /// Make a step, or replace its text, in another's name: an agent's.
+    Write {
+        /// Which.
+        step: StepId,
+        /// Its text.
+        source: String,
+        /// Whether it must not be there yet; else it must be.
+        new: bool,
+        /// Who writes it, and how. The moment is the one at which it is done.
+        from: Box<Provenance>,
+    },
     /// Take back the last thing that reweave did to a step's file.
     Undo,
     /// Do again what was taken back.

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use super::desk::{ClientId, Desk, Input};
-use super::{Command, Event, Failure, Request, Summary, Ticket};
+use super::{Event, Failure, Handle, Summary, Talk, Ticket};
 use crate::step::StepId;
 
 /// The guest's own end.
 pub(super) struct Guest {
-    pub(super) id: ClientId,
-    pub(super) desk: Sender<Input>,
-    pub(super) events: Receiver<Event>,
+    pub(super) talk: Talk,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) tickets: u64,
 }
 
 /// The desk's end: for whom it works, and what ends it.
@@ -38,53 +35,6 @@ impl Guest {
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
-
-    /// Asks, hands every event on the way to `each`, and waits for the end.
-    pub(super) fn ask(&mut self, command: Command, each: impl FnMut(&Event)) -> Result<Summary, Failure> {
-        self.ask_all(vec![command], each).pop().unwrap_or_else(|| Err(gone()))
-    }
-
-    /// Asks several things at once, and gives each one's end in the order in which they were asked.
-    pub(super) fn ask_all(
-        &mut self,
-        commands: Vec<Command>,
-        mut each: impl FnMut(&Event),
-    ) -> Vec<Result<Summary, Failure>> {
-        let mut asked = Vec::new();
-        for command in commands {
-            self.tickets += 1;
-            let ticket = Ticket(self.tickets);
-            let _ = self.desk.send(Input::Ask(self.id, Request { ticket, command }));
-            asked.push((ticket, None));
-        }
-        while asked.iter().any(|(_, end)| end.is_none()) {
-            match self.events.recv() {
-                Ok(Event::Done { ticket, result }) => {
-                    if let Some((_, end)) = asked.iter_mut().find(|(known, _)| *known == ticket) {
-                        *end = Some(result);
-                    }
-                }
-                Ok(event) => each(&event),
-                Err(_) => break,
-            }
-        }
-        asked.into_iter().map(|(_, end)| end.unwrap_or_else(|| Err(gone()))).collect()
-    }
-
-    /// Asks for something that answers with a single event.
-    pub(super) fn ask_for<T>(
-        &mut self,
-        command: Command,
-        mut answer: impl FnMut(&Event) -> Option<T>,
-    ) -> Result<T, Failure> {
-        let mut found = None;
-        self.ask(command, |event| {
-            if found.is_none() {
-                found = answer(event);
-            }
-        })?;
-        found.ok_or_else(gone)
-    }
 }
 
 impl Desk {
@@ -106,7 +56,9 @@ impl Desk {
         // Doors count clients up from below.
         let id = ClientId(self.guests.keys().next().map_or(u64::MAX, |least| least.0 - 1));
         let desk = self.own.clone();
-        let guest = Guest { id, desk: desk.clone(), events: heard, stop: Arc::clone(&stop), tickets: 0 };
+        let asked = desk.clone();
+        let handle = Handle::new(move |request| asked.send(Input::Ask(id, request)).is_ok());
+        let guest = Guest { talk: Talk::new(handle, heard), stop: Arc::clone(&stop) };
         let thread = thread::Builder::new()
             .name("guest".to_owned())
             .spawn(move || drop(desk.send(Input::Ended(id, Box::new(work(guest))))))
@@ -146,8 +98,4 @@ impl Desk {
             let _ = hosted.thread.join();
         }
     }
-}
-
-fn gone() -> Failure {
-    Failure { what: "the workbench on this run ended".to_owned(), hint: Some("ask again".to_owned()) }
 }

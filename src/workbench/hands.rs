@@ -18,28 +18,10 @@ use crate::store::{Change, DeedKind, Plan};
 /// When it can't be done; then the file is as it was.
 pub(super) fn perform(book: &mut Book, command: Command) -> Result<String, Failure> {
     match command {
-        Command::NewStep { step, source } => {
-            if book.step(&step).is_some() {
-                return Err(exists(&step));
-            }
-            let title = format!("new {step}");
-            let change = change(path_of(&step, "py"), &step, None, Some(source.into_bytes()));
-            carry_out(book, DeedKind::New, title, vec![change])?;
-            Ok(format!("{step} was made"))
-        }
-        Command::Edit { step, source } => {
-            let (file, old) = present(book, &step)?;
-            let new = file.encoding.encode(&source).map_err(|error| Failure {
-                what: format!("{}: {error}", file.path.display()),
-                hint: Some(format!("save the file as {} first", Encoding::UTF8)),
-            })?;
-            if new == old {
-                return Ok(format!("{step} is as it was"));
-            }
-            let change = change(shown(&file.path), &step, Some(old), Some(new));
-            carry_out(book, DeedKind::Edit, format!("edit {step}"), vec![change])?;
-            Ok(format!("{step} was changed"))
-        }
+        Command::NewStep { step, source } => make(book, &step, source, person()),
+        Command::Edit { step, source } => edit(book, &step, &source, person()),
+        Command::Write { step, source, new: true, from } => make(book, &step, source, *from),
+        Command::Write { step, source, new: false, from } => edit(book, &step, &source, *from),
         Command::Restore { step, version } => restore(book, &step, version),
         Command::Rename { step, to } => {
             let (file, old) = present(book, &step)?;
@@ -72,6 +54,40 @@ pub(super) fn perform(book: &mut Book, command: Command) -> Result<String, Failu
     }
 }
 
+fn person() -> Provenance {
+    Provenance::new(Author::Person, now())
+}
+
+fn make(book: &Book, step: &StepId, source: String, from: Provenance) -> Result<String, Failure> {
+    if book.step(step).is_some() {
+        return Err(exists(step));
+    }
+    let path = path_of(step, "py");
+    if !book.is_looked_at(&path) {
+        return Err(Failure {
+            what: format!("{path} would be no step: nothing there is looked at"),
+            hint: Some("choose another place".to_owned()),
+        });
+    }
+    let change = change(path, step, None, Some(source.into_bytes()));
+    carry_out_for(book, DeedKind::New, format!("new {step}"), vec![change], from)?;
+    Ok(format!("{step} was made"))
+}
+
+fn edit(book: &Book, step: &StepId, source: &str, from: Provenance) -> Result<String, Failure> {
+    let (file, old) = present(book, step)?;
+    let new = file.encoding.encode(source).map_err(|error| Failure {
+        what: format!("{}: {error}", file.path.display()),
+        hint: Some(format!("save the file as {} first", Encoding::UTF8)),
+    })?;
+    if new == old {
+        return Ok(format!("{step} is as it was"));
+    }
+    let change = change(shown(&file.path), step, Some(old), Some(new));
+    carry_out_for(book, DeedKind::Edit, format!("edit {step}"), vec![change], from)?;
+    Ok(format!("{step} was changed"))
+}
+
 fn restore(book: &Book, step: &StepId, version: VersionNumber) -> Result<String, Failure> {
     let text = book.store().version_text(step, version).map_err(|error| {
         let hint = Some(format!("`reweave log DIR {step}` lists the versions"));
@@ -99,7 +115,17 @@ fn is_shell(text: &[u8]) -> bool {
 }
 
 pub(super) fn carry_out(book: &Book, kind: DeedKind, title: String, changes: Vec<Change>) -> Result<(), Failure> {
-    let provenance = Provenance { reason: Some(title.clone()), ..Provenance::new(Author::Person, now()) };
+    carry_out_for(book, kind, title, changes, person())
+}
+
+fn carry_out_for(
+    book: &Book,
+    kind: DeedKind,
+    title: String,
+    changes: Vec<Change>,
+    from: Provenance,
+) -> Result<(), Failure> {
+    let provenance = Provenance { reason: Some(title.clone()), at: now(), patch: None, ..from };
     let plan = Plan { kind, title, provenance, decision: None, pin: None, changes };
     book.carry_out(&plan).map(drop)
 }

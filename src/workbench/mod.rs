@@ -4,7 +4,8 @@
 //!
 //! - [`Command`]: everything that can be asked of a run. The terminal, the command line and the MCP server
 //!   are three faces of it.
-//! - [`Handle`]: what a face holds to send commands.
+//! - [`VERBS`]: the words for them, and how far each reaches.
+//! - [`Handle`]: what a face holds to send commands; [`Talk`] asks and waits.
 //! - [`Event`]: what is told to whoever listens; `answer.rs` holds what larger answers are made of; [`Snapshot`] is the run as a list to draw.
 
 mod answer;
@@ -38,9 +39,11 @@ mod rows;
 mod setup;
 mod shelf;
 mod snapshot;
+mod talk;
 mod trial;
 mod update;
 mod vault;
+mod verb;
 mod verifying;
 
 pub use crate::agent::{ContextPart, ContextView, Ending, Repair, Turn, Verdict};
@@ -55,3 +58,5 @@ pub use handle::Handle;
 pub use open::{Options, open};
 pub use repairing::RepairWish;
 pub use snapshot::{Edge, EdgeKind, EngineView, FileProblem, PatchRow, Snapshot, StepRow, WatchView};
+pub use talk::Talk;
+pub use verb::{Reach, VERBS, Verb};

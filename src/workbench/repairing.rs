@@ -96,7 +96,7 @@ impl Loop {
         if let (true, Some(patch)) = (accept, done.patch) {
             let comment = Some(format!("accepted by the repair of {}, whose gate it passed", self.step));
             let command = Command::Accept { patch, files: Vec::new(), comment, replay: false, anyway: false };
-            summary.text = self.guest.ask(command, |_| {})?.text;
+            summary.text = self.guest.talk.ask(command, |_| {})?.text;
             accepted = Some(patch);
         }
         summary.failed = usize::from(done.ended != Ending::Offered);
@@ -107,7 +107,7 @@ impl Loop {
     fn bring_up_to_date(&mut self) -> Result<(), Failure> {
         let mut status = Status::Never;
         let step = self.step.clone();
-        self.guest.ask(Command::Run { steps: vec![step.clone()], retry_failed: false }, |event| {
+        self.guest.talk.ask(Command::Run { steps: vec![step.clone()], retry_failed: false }, |event| {
             if let Event::Ran { steps, .. } = event
                 && let Some(result) = steps.iter().find(|result| result.id == step)
             {
@@ -126,7 +126,7 @@ impl Loop {
     /// What stands against a patch before it is run.
     fn against_text(&mut self, patch: PatchId) -> Result<Vec<String>, Failure> {
         let command = Command::Weigh { patch, files: Vec::new() };
-        let weight = self.guest.ask_for(command, |event| match event {
+        let weight = self.guest.talk.ask_for(command, |event| match event {
             Event::Weighed { weight, .. } => Some(Arc::clone(weight)),
             _ => None,
         })?;
@@ -161,7 +161,7 @@ impl Loop {
     /// Shows the reviewer a patch and its trial. Its word is kept with the patch.
     fn review(&mut self, id: PatchId, trial: &TrialView, outcome: &mut Trial) -> Result<(), Failure> {
         let Some(reviewer) = &self.reviewer else { return Ok(()) };
-        let patch = self.guest.ask_for(Command::Patch { patch: id }, |event| match event {
+        let patch = self.guest.talk.ask_for(Command::Patch { patch: id }, |event| match event {
             Event::Patch(patch) if patch.id == id => Some(Arc::clone(patch)),
             _ => None,
         })?;
@@ -177,7 +177,7 @@ impl Loop {
             Err(none) => (false, format!("gives no verdict: {none}")),
         };
         let text = format!("reviewer {} {word}", reviewer.name());
-        let _ = self.guest.ask(Command::Comment { patch: id, text: text.clone() }, |_| {})?;
+        let _ = self.guest.talk.ask(Command::Comment { patch: id, text: text.clone() }, |_| {})?;
         if approved || !self.must_approve { &mut outcome.remarks } else { &mut outcome.against }.push(text);
         Ok(())
     }
@@ -210,12 +210,12 @@ impl Ground for Loop {
 
     fn question(&mut self) -> Result<Value, Failure> {
         let command = Command::Context { step: self.step.clone(), budget: None };
-        let view = self.guest.ask_for(command, |event| match event {
+        let view = self.guest.talk.ask_for(command, |event| match event {
             Event::Context { context, .. } => Some(Arc::clone(context)),
             _ => None,
         })?;
         // A failure that can't be explained can be repaired all the same.
-        let diagnosis = self.guest.ask_for(Command::Diagnose { step: self.step.clone() }, |event| match event {
+        let diagnosis = self.guest.talk.ask_for(Command::Diagnose { step: self.step.clone() }, |event| match event {
             Event::Diagnosis { diagnosis, .. } => Some(Arc::clone(diagnosis)),
             _ => None,
         });
@@ -245,7 +245,7 @@ impl Ground for Loop {
         };
         let command =
             Command::AddPatch { text: told.patch.clone(), target: Some(self.step_file()), from: Some(Box::new(from)) };
-        let patch = self.guest.ask_for(command, |event| match event {
+        let patch = self.guest.talk.ask_for(command, |event| match event {
             Event::Patch(patch) => Some(Arc::clone(patch)),
             _ => None,
         })?;
@@ -264,7 +264,7 @@ impl Ground for Loop {
         let to_try = sound(&outcomes);
         let mut trials: Vec<(PatchId, Arc<TrialView>)> = Vec::new();
         let commands = to_try.iter().map(|patch| Command::Try { patch: *patch, files: Vec::new() }).collect();
-        let ends = self.guest.ask_all(commands, |event| {
+        let ends = self.guest.talk.ask_all(commands, |event| {
             if let Event::Tried { patch, trial } = event {
                 trials.push((*patch, Arc::clone(trial)));
             }
@@ -291,7 +291,7 @@ impl Ground for Loop {
 
     fn keep(&mut self, turn: &Turn) -> Result<(), Failure> {
         let command = Command::Remark { step: self.step.clone(), turn: Box::new(turn.clone()) };
-        self.guest.ask(command, |_| {}).map(drop)
+        self.guest.talk.ask(command, |_| {}).map(drop)
     }
 
     fn is_stopped(&self) -> bool {

@@ -8,7 +8,7 @@ use super::{Book, Entry, code, code_in};
 use crate::engine::Task;
 use crate::patch::review::Review;
 use crate::patch::{DirectoryTree, moved, weakenings};
-use crate::run::{STORE_DIR, StepFile};
+use crate::run::{PATCHES, STORE_DIR, StepFile};
 use crate::step::{Digest, FileChange, FileContent, Kind, Status, StepId, VersionNumber};
 use crate::workbench::files::FileLook;
 use crate::workbench::marks::{self, Disk, Subject};
@@ -75,10 +75,11 @@ impl Book {
     }
 
     /// Whether a path is one that steps are looked for at.
-    fn is_looked_at(&self, path: &str) -> bool {
+    pub(in crate::workbench) fn is_looked_at(&self, path: &str) -> bool {
         let hidden = |part: &str| part.starts_with('.') || part == "__pycache__" || part == STORE_DIR;
         let mut above = path.match_indices('/').filter_map(|(at, _)| path.get(..at)).chain([path]);
-        !path.split('/').any(hidden) && !above.any(|path| self.dir.exclude().excludes(path))
+        let inbox = path.split('/').next() == Some(PATCHES);
+        !inbox && !path.split('/').any(hidden) && !above.any(|path| self.dir.exclude().excludes(path))
     }
 
     fn is_at(&self, id: &StepId, path: &Path) -> bool {
