@@ -130,6 +130,7 @@ fn reweave(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration)
         file_size: None,
         threads: 1,
         checkpoint_memory: Some(4 << 30),
+        answered: false,
         ignore: Vec::new(),
         vault: Arc::new(MemoryVault::default()),
         policy: Policy::of(Preset::Standard),
@@ -147,6 +148,7 @@ fn reweave(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration)
             timeout: None,
             produces: Vec::new(),
             held: Vec::new(),
+            answers: Vec::new(),
             forced: None,
         })
         .collect();

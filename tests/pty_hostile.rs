@@ -26,7 +26,12 @@ fn hostile_run() -> tempfile::TempDir {
         "01_prints.py",
         format!("print('{EVIL}')\nprint('世界 👨\\u200d👩\\u200d👧 e\\u0301 שלום\\ttab')\nprint('10%\\r50%\\r100%')\n"),
     );
-    write("02_errs.py", format!("import sys\nsys.stderr.write('{EVIL}\\n')\n"));
+    write(
+        "02_errs.py",
+        format!(
+            "import sys\nsys.stderr.write('{EVIL}\\n')\ntry: open('/dev/tty', 'w').write('{EVIL}')\nexcept OSError: pass\n"
+        ),
+    );
     write("03_repr.py", format!("class Evil:\n    def __repr__(self): return '{EVIL}'\nvalue = Evil()\nvalue\n"));
     write("04_fails.py", format!("raise ValueError('{EVIL}')\n"));
     write("05_source.py", format!("# {}\nx = '''{}'''\nprint(len(x))\n", evil(), evil()));

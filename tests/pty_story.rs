@@ -126,3 +126,39 @@ fn a_burst_of_new_files_is_shown_once_and_whole() {
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
 }
+
+#[test]
+fn a_step_asks_and_waits_for_what_is_typed() {
+    let dir = run_dir();
+    step(dir.path(), "02_square", "name = input('who? ')\nprint('hello', name)\n");
+    let mut terminal = open(dir.path());
+    terminal.keys("a").wait_for("02_square asks: who?").wait_for("loaded 20");
+    terminal.keys("I").wait_for("who?: ").keys("Ada\n").wait_for("3 fresh");
+    terminal.keys("ggj").wait_for("2 Source  02_square").wait_for("hello Ada");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
+
+#[test]
+fn a_replay_by_hand_stops_goes_on_and_goes_back() {
+    let dir = run_dir();
+    step(dir.path(), "02_square", "squares = {'of': n, 'list': [i * i for i in range(n)]}\n");
+    step(dir.path(), "03_alone", "print('sum', sum(squares['list']))\n");
+    step(dir.path(), "04_fail", "1 / 0\n");
+    step(dir.path(), "05_last", "print('never')\n");
+    let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
+    terminal.wait_for("5 steps");
+    // Stop before the second step; one more step; the value that it made, opened.
+    terminal.keys("ggjb").wait_for("■").keys("a").wait_for("stopped before 02_square: a breakpoint");
+    terminal.keys("s").wait_for("2 fresh").keys("4").wait_for("len 2").keys("l").wait_for("▾ squares");
+    // Stop once the variable changes.
+    terminal.keys("ggb").wait_for("■▾ squares").keys("1gg").wait_for("2 Source  01_load");
+    step(dir.path(), "01_load", "n = 3\nprint('loaded', n)\n");
+    terminal.wait_for("stale edited").keys("jb").wait_for("2 Source  02_square").keys("a");
+    terminal.wait_for("stopped before 03_alone: 02_square changed squares");
+    // On until something fails, and back in time without running anything.
+    terminal.keys("!").wait_for("stopped before 05_last: 04_fail failed").wait_for("after 04_fail");
+    terminal.keys("S").wait_for("after 03_alone").keys("S").wait_for("after 02_square").wait_for("after 02_square");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}

@@ -23,6 +23,7 @@ mod shapes;
 
 mod agent_context;
 mod analyze;
+mod answer;
 mod apply;
 mod completions;
 mod config;
@@ -110,6 +111,7 @@ subcommands! {
     Undo => undo,
     Redo => redo,
     Stop => stop,
+    Answer => answer,
     Gc => gc,
     Import => import,
     Export => export,

@@ -55,8 +55,13 @@ impl Telling {
                     };
                     context.print(told.block(width, context.palette))
                 }
-                Event::InputWanted { step, prompt } => {
-                    context.message(format!("{step} asks: {}", plain(prompt)));
+                Event::Asked(question) => {
+                    context.message(format!("{} asks: {}", question.step, plain(question.text.trim())));
+                    Ok(())
+                }
+                Event::Halted { before, why } => {
+                    let place = before.as_ref().map_or("at the end".to_owned(), |step| format!("before {step}"));
+                    context.message(format!("stopped {place}: {why}"));
                     Ok(())
                 }
                 _ => Ok(()),
@@ -78,7 +83,10 @@ fn line(event: &Event) -> Option<serde_json::Value> {
             "event": "settled", "id": step, "status": status, "ran": ran, "rebuilt": rebuilt, "why": self::why(why),
             "error": execution.as_ref().and_then(|e| e.error.as_ref()).map(ShownError::from),
         }),
-        Event::InputWanted { step, prompt } => json!({"event": "input", "id": step, "prompt": prompt}),
+        Event::Asked(question) => json!({
+            "event": "asked", "id": question.step, "question": question.id, "text": question.text, "wants": question.wants,
+        }),
+        Event::Halted { before, why } => json!({"event": "halted", "before": before, "why": why.to_string()}),
         Event::Notice { level, text } => json!({"event": "notice", "level": level, "text": text}),
         _ => return None,
     })

@@ -1,5 +1,6 @@
 //! `reweave run`: the run, or some of its steps, brought up to date.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -49,7 +50,8 @@ pub(super) struct How {
 impl How {
     /// The same for the workbench.
     pub(super) fn options(&self) -> Options {
-        Options { python: self.python.clone(), limits: self.limit.clone(), ..Options::default() }
+        let answered = std::io::stdin().is_terminal();
+        Options { python: self.python.clone(), limits: self.limit.clone(), answered, ..Options::default() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
 use super::{CliError, Context, Role};
-use crate::step::{StepId, plain};
+use crate::step::{Answer, Question, StepId, Wants, plain};
 use crate::workbench::{self, Command, Event, Failure, Handle, Level, Options, Snapshot, Summary};
 
 /// The workbench on a run, as one command uses it.
@@ -17,15 +17,18 @@ pub(super) struct Session {
     dir: PathBuf,
     snapshot: Arc<Snapshot>,
     interrupted: Arc<AtomicBool>,
+    /// Whether a person can be asked at this end.
+    terminal: bool,
 }
 
 impl Session {
     /// Opens the run in `dir`, or joins the workbench that has it open already, and waits until it is known.
     pub(super) fn open(dir: &Path, options: Options, context: &Context) -> Result<Self, CliError> {
+        let terminal = options.answered;
         let (handle, events) = workbench::open(dir, options)?;
         let interrupted = Arc::new(AtomicBool::new(false));
         watch_signals(&handle, &interrupted);
-        let mut session = Self { handle, events, dir: dir.to_owned(), snapshot: Arc::default(), interrupted };
+        let mut session = Self { handle, events, dir: dir.to_owned(), snapshot: Arc::default(), interrupted, terminal };
         session.wait_for(context, |event| matches!(event, Event::Snapshot(_)).then_some(()))?;
         for problem in &session.snapshot.problems {
             notice(context, problem.level, &format!("{}: {}; {}", problem.path, problem.what, problem.remedy));
@@ -138,6 +141,7 @@ impl Session {
             match &event {
                 Event::Snapshot(snapshot) => self.snapshot = Arc::clone(snapshot),
                 Event::Notice { level, text } => notice(context, *level, text),
+                Event::Asked(question) if self.terminal => answer_from_terminal(&self.handle, question.clone()),
                 _ => {}
             }
             if let Some(answer) = done(&event) {
@@ -178,6 +182,30 @@ fn find_step(ids: &[&StepId], text: &str) -> Result<StepId, CliError> {
             Err(CliError::new(format!("{text:?} may be {first} or {second}")).hint("write more of it"))
         }
     }
+}
+
+/// Reads an answer from the terminal while the session goes on listening. The thread ends with the process, or with
+/// the line that is typed.
+fn answer_from_terminal(handle: &Handle, question: Question) {
+    let handle = handle.clone();
+    let _ = std::thread::Builder::new().name("answer".to_owned()).spawn(move || {
+        loop {
+            let mut typed = String::new();
+            let answer = match std::io::stdin().read_line(&mut typed) {
+                Ok(0) | Err(_) if question.wants == Wants::Line => Answer::End,
+                Ok(0) | Err(_) => Answer::No,
+                Ok(_) => match question.wants.read(typed.trim_end_matches(['\n', '\r'])) {
+                    Some(answer) => answer,
+                    None => {
+                        eprintln!("answer {}", question.wants.words());
+                        continue;
+                    }
+                },
+            };
+            handle.send(Command::Answer { question: question.id, answer });
+            return;
+        }
+    });
 }
 
 /// A notice on standard error.

@@ -75,6 +75,7 @@ fn document(snapshot: &Snapshot) -> Value {
         "problems": snapshot.problems,
         "running": snapshot.running.as_ref().map(|(step, _)| step),
         "waiting": snapshot.waiting,
+        "questions": snapshot.questions,
     })
 }
 
@@ -105,6 +106,10 @@ fn table(snapshot: &Snapshot, palette: Palette) -> String {
         }
         text.truncate(text.trim_end().len());
         text.push('\n');
+    }
+    for question in &snapshot.questions {
+        let asks = format!("{} asks (question {}): {}", question.step, question.id, question.text.trim());
+        let _ = writeln!(text, "{}", palette.paint(Role::Warn, plain_line(&asks)));
     }
     let open = snapshot.patches.iter().filter(|patch| patch.state.is_open()).count();
     let _ = writeln!(text, "{}", counts(snapshot, open, palette));

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::answers::Answers;
 use super::disk::Disk;
 use super::line::Node;
 use super::output::Capture;
-use super::process::{Bounds, Cut, Ending};
+use super::process::{Bounds, Cut, Ear, Ending};
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
 use super::state::State;
 use super::task::{EngineError, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use crate::step::{
-    Digest, Display, Effect, Execution, FileContent, FileWrite, Kind, Millis, Observation, Outcome, Reason, StepError,
-    Written,
+    Answer, Digest, Display, Effect, Execution, FileContent, FileWrite, Kind, Millis, Observation, Outcome, Question,
+    QuestionId, Reason, StepError, StepId, Stream, Wants, Written,
 };
 
 /// What an execution came to.
@@ -31,6 +32,7 @@ pub(super) struct Bench<'a> {
     pub(super) disk: &'a mut Disk,
     pub(super) vault: &'a dyn Vault,
     pub(super) stop: &'a StopHandle,
+    pub(super) answers: &'a Answers,
     pub(super) interpreter: &'a str,
 }
 
@@ -66,18 +68,20 @@ pub(super) fn execute(
     if let Some(warden) = &node.process.warden {
         warden.begin(&task.id, node.process.pid);
     }
-    node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true }, text, &[])?;
-    let mut capture = Capture::new(bench.settings.output_limit);
+    let answers = task.answers(bench.settings.answered, &why);
+    node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true, answers }, text, &[])?;
+    let mut hearing = Hearing {
+        capture: Capture::new(bench.settings.output_limit),
+        step: &task.id,
+        answers: bench.settings.answered.then_some(bench.answers),
+        report,
+    };
     let limits = Bounds {
         time: task.timeout.or(bench.settings.timeout),
         memory: bench.settings.memory,
         processes: bench.settings.processes,
     };
-    let ending = node.process.attend(&limits, bench.stop, &mut |stream, bytes| {
-        if let Some(chunk) = capture.take(stream, bytes) {
-            report(Report::Printed { step: task.id.clone(), chunk });
-        }
-    });
+    let ending = node.process.attend(&limits, bench.stop, &mut hearing);
     let ruled = node.process.warden.as_ref().map(|warden| {
         let mut effects = warden.end();
         effects.extend(warden.missing.iter().map(|what| Effect::Unguarded { what: what.clone() }));
@@ -90,7 +94,7 @@ pub(super) fn execute(
         duration_us: 0,
         why,
         outcome: Outcome::Done,
-        output: capture.finish(),
+        output: hearing.capture.finish(),
         displays: Vec::new(),
         error: None,
         observation: Observation {
@@ -144,6 +148,34 @@ pub(super) fn execute(
         node.state.executed(&execution.observation);
     }
     Ok(Done { execution: Arc::new(execution), alive })
+}
+
+/// Passes on what a running step says.
+struct Hearing<'a> {
+    capture: Capture,
+    step: &'a StepId,
+    /// Where answers come from, if somebody can be asked.
+    answers: Option<&'a Answers>,
+    report: &'a mut dyn FnMut(Report),
+}
+
+impl Ear for Hearing<'_> {
+    fn printed(&mut self, stream: Stream, bytes: &[u8]) {
+        if let Some(chunk) = self.capture.take(stream, bytes) {
+            (self.report)(Report::Printed { step: self.step.clone(), chunk });
+        }
+    }
+
+    fn asked(&mut self, text: String) -> Option<QuestionId> {
+        self.answers?;
+        let id = Answers::number();
+        (self.report)(Report::Asked(Question { id, step: self.step.clone(), text, wants: Wants::Line }));
+        Some(id)
+    }
+
+    fn answer(&mut self, question: QuestionId) -> Option<Answer> {
+        self.answers?.take(question)
+    }
 }
 
 /// A Python literal of a text.
@@ -248,6 +280,7 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
     seen.left = observed.left;
     seen.nondeterministic = observed.clock;
     seen.doubts = observed.doubts;
+    seen.answers = observed.answers;
     if !observed.packages.is_empty() {
         let interpreter = seen.interpreter.take().unwrap_or_default();
         seen.interpreter = Some(format!("{interpreter}; {}", observed.packages.join(", ")));

@@ -56,6 +56,7 @@ impl Task {
             timeout: None,
             produces: Vec::new(),
             held: Vec::new(),
+            answers: Vec::new(),
             forced: None,
         }
     }
@@ -77,6 +78,7 @@ impl Executor {
             file_size: None,
             threads: 1,
             checkpoint_memory: None,
+            answered: false,
             ignore: [".reweave", "patches", "reweave.toml"].iter().map(PathBuf::from).collect(),
             vault: Arc::new(MemoryVault::default()),
             policy: Policy::of(Preset::Standard),

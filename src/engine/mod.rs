@@ -8,6 +8,7 @@
 //! - [`Settings`]: what is fixed while an engine lives: directory, interpreter, seed, limits.
 //! - [`Aside`]: a second engine from [`Engine::aside`] that can't touch the run: for trials and for checking.
 //! - [`Verification`]: everything run from nothing on the side, compared with what is held.
+//! - [`Answers`]: where the answer to a step's question is put.
 //! - [`Vault`]: where it keeps values and file contents between runs.
 //! - [`InterpreterParser`]: a one-off process that judges sources and runs none of them.
 //!
@@ -15,11 +16,12 @@
 //!
 //! Inside: `state` is the run at a place in the order by digests alone, and decides what is fresh; `line` is a
 //! process and what it holds; `walk` goes through the steps, `pass` is how far it came and `stand` has a process
-//! ready in the state that the next step needs; `execute` runs one; `disk` is the files that
-//! steps see; `process` and `protocol` speak with the workers, whose own code is in `worker/`; `wall` is what
+//! ready in the state that the next step needs, `look` asks one what it holds; `execute` runs one; `disk` is the
+//! files that steps see; `process` and `protocol` speak with the workers, whose own code is in `worker/`; `wall` is what
 //! they are kept behind, `warden` decides on the calls that it holds back (`notify` has them from the kernel), and
 //! `brood` knows every process that came of a run.
 
+mod answers;
 mod aside;
 mod brood;
 mod disk;
@@ -27,6 +29,7 @@ mod execute;
 mod executor;
 mod leave;
 mod line;
+mod look;
 #[cfg(target_os = "linux")]
 mod notify;
 mod output;
@@ -47,11 +50,12 @@ mod warden;
 #[path = "no_warden.rs"]
 mod warden;
 
+pub use answers::Answers;
 pub use aside::{Aside, Isolation};
 pub use executor::{Executed, Executor};
 pub use leave::{Asker, Leave, Leaves, Question};
 pub use parser::InterpreterParser;
-pub use task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
+pub use task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};
 pub use verify::{Difference, Verification, Verified};
 pub use walk::Engine;

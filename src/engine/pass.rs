@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::line::{Key, Node};
 use super::protocol::CompileReply;
 use super::state::{Slot, State};
-use super::task::{Goal, OnError, Task};
+use super::task::{Goal, Halt, OnError, Task};
 use crate::step::{Execution, FileContent, Name, Outcome, Reason, StepId};
 
 /// One pass through the steps.
@@ -67,6 +67,24 @@ impl<'a> Walk<'a> {
         self.line.push((at, Arc::clone(execution)));
         self.keys.push(Key::of(execution));
         (failed && self.goal.on_error == OnError::Stop).then(|| execution.step.clone())
+    }
+
+    /// What the watched names hold now.
+    pub(super) fn watched(&self) -> BTreeMap<Name, Option<Slot>> {
+        self.goal.watched.iter().map(|name| (Arc::clone(name), self.state.names.get(name).cloned())).collect()
+    }
+
+    /// Why the update stops after this execution, if it does; `before` is what the watched names held.
+    pub(super) fn halt_after(&self, before: &BTreeMap<Name, Option<Slot>>, execution: &Execution) -> Option<Halt> {
+        if self.goal.until_failure && execution.outcome == Outcome::Failed {
+            return Some(Halt::Failed { step: execution.step.clone() });
+        }
+        let digest = |slot: Option<&Slot>| match slot {
+            Some(Slot::Known(written)) => Some(written.digest),
+            Some(Slot::Unknown(_)) | None => None,
+        };
+        let changed = before.iter().find(|(name, was)| digest(was.as_ref()) != digest(self.state.names.get(*name)));
+        changed.map(|(name, _)| Halt::Changed { name: Arc::clone(name), by: execution.step.clone() })
     }
 
     /// The place of the last step whose newest record writes `path`: an edit from outside was made after it.

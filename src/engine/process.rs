@@ -17,21 +17,24 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
 use super::brood::{Brood, standing};
-use super::protocol::{AsideHead, AsideReply, Ask, DATA_LIMIT, Done, ForkReply, JSON_LIMIT, PutReply, RootReply};
+use super::protocol::{
+    ASKED, AsideHead, AsideReply, Ask, AskedReply, DATA_LIMIT, Done, ForkReply, JSON_LIMIT, PutReply, RootReply,
+};
 use super::task::{EngineError, Settings, StopHandle};
 use super::wall::{self, WallHead, WallReply};
 use super::warden::Warden;
 use crate::run::{Area, Decision};
-use crate::step::Stream;
+use crate::step::{Answer, QuestionId, Stream};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 17] = [
+const MODULES: [(&str, &str); 18] = [
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
     ("hidden", include_str!("worker/hidden.py")),
+    ("inside", include_str!("worker/inside.py")),
     ("ipython", include_str!("worker/ipython.py")),
     ("kernel", include_str!("worker/kernel.py")),
     ("magics", include_str!("worker/magics.py")),
@@ -136,6 +139,22 @@ fn own_memory(pid: i32) -> u64 {
     resident.saturating_sub(shared) * rustix::param::page_size() as u64
 }
 
+/// Who listens to a running step.
+pub(super) trait Ear {
+    /// It printed.
+    fn printed(&mut self, stream: Stream, bytes: &[u8]);
+
+    /// It asks for a line; `None` where nobody is there to answer.
+    fn asked(&mut self, text: String) -> Option<QuestionId>;
+
+    /// The answer, once there is one.
+    fn answer(&mut self, question: QuestionId) -> Option<Answer>;
+}
+
+/// What a step is told that asks where nobody answers.
+const NOBODY: &str = "a step asked for input, and nobody is there to answer: run it in the workbench or from a \
+    terminal, or give the value in the step instead";
+
 /// What a step's end looks like from outside.
 #[derive(Debug)]
 pub(super) enum Ending {
@@ -186,8 +205,6 @@ impl Process {
                 command.env(variable, settings.threads.to_string());
             }
         }
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().map_err(|error| EngineError {
             what: format!("the interpreter {} can't be started: {error}", python.display()),
             hint: Some("install python3 (3.9 or later), or name one with --python or `python` in reweave.toml".into()),
@@ -336,9 +353,16 @@ impl Process {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(fds));
-        let sent = rustix::net::sendmsg(&self.socket, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
-            .map_err(|e| lost("the worker is gone", &e))?;
-        self.write_all(bytes.get(sent..).unwrap_or_default())
+        loop {
+            let slices = [io::IoSlice::new(bytes)];
+            match rustix::net::sendmsg(&self.socket, &slices, &mut control, SendFlags::NOSIGNAL) {
+                Ok(sent) => return self.write_all(bytes.get(sent..).unwrap_or_default()),
+                // It has not read yet what was sent before.
+                Err(Errno::AGAIN) => wait(&mut [PollFd::new(&self.socket, PollFlags::OUT)], PATIENCE),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(lost("the worker is gone", &error)),
+            }
+        }
     }
 
     fn write_all(&self, mut bytes: &[u8]) -> Result<(), EngineError> {
@@ -374,14 +398,25 @@ impl Process {
             _ => None,
         });
         let incoming = Incoming { bytes: head.get(..got.bytes).unwrap_or_default().to_vec() };
-        self.rest_of_answer(incoming).map(|(reply, _)| (reply, descriptor))
+        self.rest_of_answer(incoming, &mut || Ok(())).map(|(reply, _)| (reply, descriptor))
+    }
+
+    /// As [`Process::answer`], of a worker that runs code which may never end: until `stop` says so.
+    pub(super) fn answer_unless<T: DeserializeOwned>(&mut self, stop: &StopHandle) -> Result<T, EngineError> {
+        let stopped = || EngineError { what: "stopped while it was looked at".into(), hint: None };
+        let mut go_on = || if stop.is_stopped() { Err(stopped()) } else { Ok(()) };
+        self.rest_of_answer(Incoming::default(), &mut go_on).map(|(reply, _)| reply)
     }
 
     fn answer_with_data<T: DeserializeOwned>(&mut self) -> Result<(T, Vec<u8>), EngineError> {
-        self.rest_of_answer(Incoming::default())
+        self.rest_of_answer(Incoming::default(), &mut || Ok(()))
     }
 
-    fn rest_of_answer<T: DeserializeOwned>(&mut self, mut incoming: Incoming) -> Result<(T, Vec<u8>), EngineError> {
+    fn rest_of_answer<T: DeserializeOwned>(
+        &mut self,
+        mut incoming: Incoming,
+        go_on: &mut dyn FnMut() -> Result<(), EngineError>,
+    ) -> Result<(T, Vec<u8>), EngineError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match incoming.read(&self.socket) {
@@ -395,7 +430,8 @@ impl Process {
                     if left.is_zero() {
                         return Err(lost("the worker does not answer", &"it was given two minutes"));
                     }
-                    wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], left);
+                    go_on()?;
+                    wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], left.min(Duration::from_millis(100)));
                 }
                 Err(error) => return Err(lost("the worker is gone", &error)),
             }
@@ -404,13 +440,11 @@ impl Process {
 
     /// Waits for a running step, taking its output as it comes, until it answers or dies; cuts it off when
     /// asked or when its time is up: interrupt, then terminate, then kill.
-    pub(super) fn attend(
-        &mut self,
-        limits: &Bounds,
-        stop: &StopHandle,
-        print: &mut dyn FnMut(Stream, &[u8]),
-    ) -> Ending {
+    pub(super) fn attend(&mut self, limits: &Bounds, stop: &StopHandle, ear: &mut dyn Ear) -> Ending {
         let start = Instant::now();
+        // How long it waited for answers: that is not the step's time.
+        let mut waited = Duration::ZERO;
+        let mut asked: Option<(QuestionId, Instant)> = None;
         let mut incoming = Incoming::default();
         let mut cut: Option<(Cut, Instant)> = None;
         let mut signals =
@@ -425,30 +459,51 @@ impl Process {
                 PollFd::new(&self.stderr, PollFlags::IN),
             ];
             wait(&mut polled, Duration::from_millis(20));
-            drain(&self.stdout, Stream::Stdout, print);
-            drain(&self.stderr, Stream::Stderr, print);
+            let mut print = |stream: Stream, bytes: &[u8]| ear.printed(stream, bytes);
+            drain(&self.stdout, Stream::Stdout, &mut print);
+            drain(&self.stderr, Stream::Stderr, &mut print);
             match incoming.read(&self.socket) {
                 Ok(true) => {
-                    drain(&self.stdout, Stream::Stdout, print);
-                    drain(&self.stderr, Stream::Stderr, print);
-                    let (json, data) = incoming.take();
+                    drain(&self.stdout, Stream::Stdout, &mut print);
+                    drain(&self.stderr, Stream::Stderr, &mut print);
+                    let (json, data) = std::mem::take(&mut incoming).take();
+                    if json.starts_with(ASKED) && cut.is_none() {
+                        let text = serde_json::from_slice::<AskedReply>(&json).map(|asked| asked.ask);
+                        match ear.asked(text.unwrap_or_default()) {
+                            Some(question) => asked = Some((question, Instant::now())),
+                            None => self.tell(None, Some(NOBODY)),
+                        }
+                        continue;
+                    }
                     let overrun = self.warden.as_ref().is_some_and(|warden| warden.is_overrun());
                     let refused = limits.processes.filter(|_| overrun).map(Cut::Processes);
                     return Ending::Answered { json, data, cut: cut.map(|(cut, _)| cut).or(refused) };
                 }
                 Ok(false) => {}
                 Err(_) => {
-                    drain(&self.stdout, Stream::Stdout, print);
-                    drain(&self.stderr, Stream::Stderr, print);
+                    drain(&self.stdout, Stream::Stdout, &mut print);
+                    drain(&self.stderr, Stream::Stderr, &mut print);
                     self.brood.end_step(self.pid);
                     return Ending::Died { cut: cut.map(|(cut, _)| cut) };
                 }
             }
+            if let Some((question, since)) = asked
+                && cut.is_none()
+                && let Some(answer) = ear.answer(question)
+            {
+                match &answer {
+                    Answer::Line(line) => self.tell(Some(line), None),
+                    _ => self.tell(None, None),
+                }
+                waited += since.elapsed();
+                asked = None;
+            }
             if cut.is_none() {
-                let waited = self.warden.as_ref().map_or(Duration::ZERO, |warden| warden.waited());
+                let waited = waited + self.warden.as_ref().map_or(Duration::ZERO, |warden| warden.waited());
                 if stop.is_stopped() {
                     cut = Some((Cut::Stopped, Instant::now()));
                 } else if let Some(limit) = limits.time
+                    && asked.is_none()
                     && start.elapsed().saturating_sub(waited) >= limit
                 {
                     cut = Some((Cut::Timeout(limit), Instant::now()));
@@ -488,6 +543,11 @@ impl Process {
         }
     }
 
+    /// Answers a step that waits. One that is gone by now needs no answer.
+    fn tell(&mut self, line: Option<&str>, why: Option<&str>) {
+        let _ = self.ask(&Ask::Answer { line, why }, &[], &[]);
+    }
+
     /// Ends the process of a step that failed, and all that the step left running.
     pub(super) fn end_step(&self) {
         self.brood.end_step(self.pid);
@@ -520,7 +580,7 @@ impl Drop for Process {
         self.signal(Signal::KILL);
         self.brood.remove(self.pid);
         if let Some(mut child) = self.child.take() {
-            // The root leads the group of all workers and of what steps started in it.
+            // The root leads the session and the group of all workers and of what steps started in it.
             if let Some(group) = Pid::from_raw(self.pid) {
                 let _ = rustix::process::kill_process_group(group, Signal::KILL);
             }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::wall::WallHead;
-use crate::step::{Digest, Name, StepError};
+use crate::step::{Answered, Digest, Inside, Name, StepError};
 
 /// Longest JSON that is accepted from a worker, in bytes.
 pub(super) const JSON_LIMIT: u32 = 512 << 20;
@@ -44,13 +44,17 @@ pub(super) enum Ask<'a> {
     /// Have these files be read-only for steps.
     Protect { paths: &'a [String] },
     /// Execute the step whose text comes along.
-    Run { step: &'a str, file: &'a str, interruptible: bool },
+    Run { step: &'a str, file: &'a str, interruptible: bool, answers: &'a [Answered] },
+    /// What a person said to a question; `why` there is no line, if so.
+    Answer { line: Option<&'a str>, why: Option<&'a str> },
     /// Say what code the text that comes along is.
     Compile { step: &'a str, file: &'a str },
     /// Take names away and bring over the values that come along, one after the other.
     Load { delete: &'a [Name], values: &'a [ValueHead<'a>] },
     /// Tell variables.
     State { names: &'a [String], limit: usize },
+    /// Tell what is inside a variable.
+    Inside { name: &'a str, path: &'a [usize] },
 }
 
 /// A copy of the run's directory that a fork is to see in its place.
@@ -152,6 +156,7 @@ pub(super) struct Observed {
     pub doubts: Vec<String>,
     pub left_behind: Vec<String>,
     pub packages: Vec<String>,
+    pub answers: Vec<Answered>,
 }
 
 /// A displayed value.
@@ -163,6 +168,15 @@ pub(super) struct DisplayReply {
     #[serde(default)]
     pub last: bool,
 }
+
+/// A running step asks for a line. The first word tells it from a [`RunReply`].
+#[derive(Debug, Deserialize)]
+pub(super) struct AskedReply {
+    pub ask: String,
+}
+
+/// How an [`AskedReply`] begins.
+pub(super) const ASKED: &[u8] = br#"{"ask":"#;
 
 /// A step was executed.
 #[derive(Debug, Deserialize)]
@@ -190,6 +204,12 @@ pub(super) struct LoadReply {
 #[derive(Debug, Deserialize)]
 pub(super) struct StateReply {
     pub variables: Vec<VariableReply>,
+}
+
+/// What is inside a value.
+#[derive(Debug, Deserialize)]
+pub(super) struct InsideReply {
+    pub inside: Option<Inside>,
 }
 
 /// One variable.

@@ -337,6 +337,7 @@ enum Rebuilt {
 }
 
 /// A process to be asked, with the engine on the side that it belongs to, if it needed one.
+#[derive(Debug)]
 pub(super) struct Side {
     pub(super) node: Node,
     _aside: Option<Aside>,

@@ -1,16 +1,19 @@
 //! What an engine is given and what it tells.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::leave::{Asker, Leaves};
 use super::vault::Vault;
 use crate::run::Policy;
 pub use crate::step::OnError;
-use crate::step::{Chunk, Execution, Kind, Reason, StepId, VersionNumber};
+use crate::step::{Answered, Chunk, Execution, Kind, Name, Question, Reason, StepId, VersionNumber};
 
 /// What is fixed while an engine lives.
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ pub struct Settings {
     pub threads: u32,
     /// Bytes of memory that checkpoints may hold for themselves.
     pub checkpoint_memory: Option<u64>,
+    /// Whether somebody can be asked while steps run. Where nobody can, what was answered before is used.
+    pub answered: bool,
     /// Names of steps' files that are not run but may be imported, and other paths that are the
     /// workbench's own: never counted as files that a step used.
     pub ignore: Vec<PathBuf>,
@@ -65,10 +70,20 @@ pub struct Task {
     pub timeout: Option<Duration>,
     /// Files that must be there after it.
     pub produces: Vec<String>,
+    /// What it was answered when it last ran.
+    pub answers: Vec<Answered>,
     /// Earlier executions of the step, newest first. Any of them may be found to hold now.
     pub held: Vec<Arc<Execution>>,
     /// Why it must run whatever is found, if so.
     pub forced: Option<Reason>,
+}
+
+impl Task {
+    /// What was answered when it last ran, to be used again where `why` does not ask for a new beginning.
+    pub(super) fn answers(&self, answered: bool, why: &[Reason]) -> &[Answered] {
+        let anew = |reason: &Reason| matches!(reason, Reason::Invalidated | Reason::Retried);
+        if answered && why.iter().any(anew) { &[] } else { &self.answers }
+    }
 }
 
 /// How far an update goes.
@@ -82,6 +97,47 @@ pub struct Goal {
     pub on_error: OnError,
     /// Stop after this many steps were executed because they were stale.
     pub at_most: Option<usize>,
+    /// Stop before any of these would execute.
+    pub breaks: BTreeSet<StepId>,
+    /// The one of them that is gone past, since the last update stopped there.
+    pub past: Option<StepId>,
+    /// Stop after a step that changes one of these names.
+    pub watched: BTreeSet<Name>,
+    /// Stop after the first step that fails.
+    pub until_failure: bool,
+}
+
+/// Why an update stopped before it was done, though nothing was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "lowercase")]
+pub enum Halt {
+    /// A person wants to stop before the step that is next.
+    Breakpoint,
+    /// A watched name was changed.
+    Changed {
+        /// The name.
+        name: Name,
+        /// By which step.
+        by: StepId,
+    },
+    /// A step failed.
+    Failed {
+        /// Which.
+        step: StepId,
+    },
+    /// It was asked for.
+    Paused,
+}
+
+impl fmt::Display for Halt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Breakpoint => write!(f, "a breakpoint"),
+            Self::Changed { name, by } => write!(f, "{by} changed {name}"),
+            Self::Failed { step } => write!(f, "{step} failed"),
+            Self::Paused => write!(f, "paused"),
+        }
+    }
 }
 
 /// What happens during an update.
@@ -133,12 +189,14 @@ pub enum Report {
         /// Why, if not simply that it was not asked for.
         why: Option<Reason>,
     },
-    /// The running step waits for a line of input.
-    InputWanted {
-        /// Which.
-        step: StepId,
-        /// What it shows before.
-        prompt: String,
+    /// The running step waits until this is answered.
+    Asked(Question),
+    /// The update stopped before it was done.
+    Halted {
+        /// The step that would have been next, if there was one.
+        before: Option<StepId>,
+        /// Why.
+        why: Halt,
     },
     /// Something that a person should know.
     Notice(String),
@@ -172,22 +230,39 @@ pub enum Action {
 
 /// Stops an update from another thread: interrupt, then terminate, then kill.
 #[derive(Debug, Clone, Default)]
-pub struct StopHandle(Arc<AtomicBool>);
+pub struct StopHandle(Arc<Wish>);
+
+#[derive(Debug, Default)]
+struct Wish {
+    stop: AtomicBool,
+    pause: AtomicBool,
+}
 
 impl StopHandle {
     /// Asks the update that runs to stop soon.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it was asked.
+    /// Asks the update that runs to let the step that executes end, and to execute no other.
+    pub fn pause(&self) {
+        self.0.pause.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it was asked to stop.
     pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.stop.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was asked to pause.
+    pub fn is_paused(&self) -> bool {
+        self.0.pause.load(Ordering::SeqCst)
     }
 
     /// Forgets that it was asked.
     pub fn reset(&self) {
-        self.0.store(false, Ordering::SeqCst);
+        self.0.stop.store(false, Ordering::SeqCst);
+        self.0.pause.store(false, Ordering::SeqCst);
     }
 }
 

@@ -1,37 +1,37 @@
 //! Going through the steps in order: keeping what holds, running what does not, and having a process in the
 //! right state for that.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::answers::Answers;
 use super::aside::Slots;
 use super::disk::Disk;
 use super::execute::{Bench, execute, file_of};
 use super::line::{Key, Node};
+use super::look::Looked;
 use super::pass::Walk;
 use super::process::{Place, Process};
-use super::protocol::{Ask, CompileReply, RootReply, StateReply};
+use super::protocol::{Ask, CompileReply, RootReply};
 use super::stand::leads_to;
-use super::state::{State, Verdict};
-use super::task::{Action, EngineError, Goal, OnError, Planned, Report, Settings, StopHandle, Task};
+use super::state::Verdict;
+use super::task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use super::wall;
-use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, StepId, Variable};
+use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, StepId};
 
 /// A checkpoint is made once this many times its cost was spent since the last.
 pub(super) const CHECKPOINT_PAYS: u64 = 20;
-/// Longest `repr` of a variable, in bytes of UTF-8 as Python counts characters.
-const REPR_LIMIT: usize = 64 << 10;
-
 /// The interpreter processes of one run, and the line of execution that they hold.
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,
     pub(super) vault: Arc<dyn Vault>,
-    stop: StopHandle,
+    pub(super) stop: StopHandle,
+    answers: Answers,
     pub(super) disk: Disk,
     /// Waits in the state before the first step; never runs one.
     root: Option<(Process, RootReply)>,
@@ -46,7 +46,9 @@ pub struct Engine {
     /// Which places for runs on the side are taken.
     pub(super) slots: Slots,
     /// What code a text is, by the digest of the text.
-    compiled: HashMap<Digest, CompileReply>,
+    pub(super) compiled: HashMap<Digest, CompileReply>,
+    /// The state that was looked at last.
+    pub(super) looked: Option<Box<Looked>>,
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
     pub(super) fork_us: u64,
     pub(super) spent_us: u64,
@@ -67,6 +69,7 @@ impl Engine {
             settings,
             vault,
             stop: StopHandle::default(),
+            answers: Answers::default(),
             disk,
             root: None,
             live: None,
@@ -75,6 +78,7 @@ impl Engine {
             tmp: PathBuf::new(),
             slots: Slots::default(),
             compiled: HashMap::new(),
+            looked: None,
             fork_us: 2_000,
             spent_us: 0,
         }
@@ -83,6 +87,16 @@ impl Engine {
     /// What stops an update from another thread.
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
+    }
+
+    /// Where the answers to the questions of steps are put, from another thread.
+    pub fn answers(&self) -> Answers {
+        self.answers.clone()
+    }
+
+    /// Has answers taken from this place.
+    pub fn answer_from(&mut self, answers: Answers) {
+        self.answers = answers;
     }
 
     /// `CPython 3.12.1` once a process was started, `None` before.
@@ -106,6 +120,7 @@ impl Engine {
     /// When the interpreter can't be started or the workers can't be spoken to.
     pub fn update(&mut self, tasks: &[Task], goal: &Goal, report: &mut dyn FnMut(Report)) -> Result<(), EngineError> {
         self.stop.reset();
+        self.looked = None;
         if self.root.is_some() && !wall::is_open(&self.settings.policy) {
             let protected = self.protected();
             self.root()?.protect(&protected)?;
@@ -115,9 +130,10 @@ impl Engine {
         let last = tasks.iter().rposition(|task| goal.steps.contains(&task.id));
         let end = if goal.steps.is_empty() { tasks.len() } else { last.map_or(0, |at| at + 1) };
         let mut stopped: Option<StepId> = None;
+        let mut halted = false;
         let mut at = 0;
         while let Some(task) = tasks.get(at) {
-            if at >= end || goal.at_most.is_some_and(|most| walk.executed >= most) {
+            if at >= end || halted || goal.at_most.is_some_and(|most| walk.executed >= most) {
                 report(Report::NotReached { step: task.id.clone(), why: None });
                 at += 1;
                 continue;
@@ -153,6 +169,10 @@ impl Engine {
                     }
                     at += 1;
                 }
+                Choice::Run(_) if let Some(why) = self.halt_before(goal, task) => {
+                    report(Report::Halted { before: Some(task.id.clone()), why });
+                    halted = true;
+                }
                 Choice::Run(why) => match self.run(&mut walk, at, why, report)? {
                     Ran::Here(execution) => {
                         walk.executed += 1;
@@ -165,7 +185,15 @@ impl Engine {
                             if execution.outcome == Outcome::Interrupted {
                                 stopped = Some(task.id.clone());
                             } else {
+                                let before = walk.watched();
                                 stopped = walk.take(at, &execution).or(stopped);
+                                if let Some(why) = walk.halt_after(&before, &execution) {
+                                    report(Report::Halted {
+                                        before: tasks.get(at + 1).map(|task| task.id.clone()),
+                                        why,
+                                    });
+                                    halted = true;
+                                }
                             }
                         }
                         at += 1;
@@ -178,6 +206,15 @@ impl Engine {
             report(Report::Notice(problem));
         }
         Ok(())
+    }
+
+    /// Why an update stops before it would execute this step, if it does.
+    fn halt_before(&self, goal: &Goal, task: &Task) -> Option<Halt> {
+        if self.stop.is_paused() {
+            return Some(Halt::Paused);
+        }
+        let stops = goal.breaks.contains(&task.id) && goal.past.as_ref() != Some(&task.id);
+        stops.then_some(Halt::Breakpoint)
     }
 
     /// What [`Engine::update`] would do, without doing it: for each step whether it would run, whether that
@@ -210,86 +247,6 @@ impl Engine {
             planned.push(Planned { step: task.id.clone(), action, certain, why });
         }
         planned
-    }
-
-    /// The variables right after step `at`, those in `names` or all; modules, functions and classes too,
-    /// dunder names not. The run's own record is not touched, and its files are as they were afterwards.
-    ///
-    /// # Errors
-    /// When `at` was never reached, or its state can't be had again.
-    pub fn state(
-        &mut self,
-        tasks: &[Task],
-        goal: &Goal,
-        at: &StepId,
-        names: &[String],
-    ) -> Result<Vec<Variable>, EngineError> {
-        let end = tasks.iter().position(|task| task.id == *at).ok_or_else(|| EngineError {
-            what: format!("there is no step {at}"),
-            hint: Some("see the steps with: reweave status".into()),
-        })?;
-        let mut walk = Walk::new(tasks, goal, BTreeMap::new());
-        let mut after: Option<State> = None;
-        for (place, task) in tasks.iter().enumerate() {
-            self.compile_if_needed(task)?;
-            let blocked = match self.blocked_by_text(&walk, task)? {
-                Some(why) => Some(why),
-                None => task.held.first().and_then(|execution| walk.blocked_by_reads(execution)),
-            };
-            let chosen = match self.compare_aside(&mut walk, task)? {
-                _ if blocked.is_some() => None,
-                Choice::Keep(execution) => Some(execution),
-                Choice::Run(_) => task.held.first().cloned(),
-            };
-            if let Some(why) = blocked {
-                walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
-                if place == end {
-                    after = Some(walk.state.clone());
-                    break;
-                }
-                continue;
-            }
-            match chosen {
-                Some(execution) => {
-                    walk.take(place, &execution);
-                }
-                None if place == end => {
-                    return Err(EngineError {
-                        what: format!("{at} has not run, so there is no state after it"),
-                        hint: Some("bring it up to date with: reweave run".into()),
-                    });
-                }
-                None => {}
-            }
-            if place == end {
-                after = Some(walk.state.clone());
-                break;
-            }
-        }
-        let target = after.unwrap_or_default();
-        let mut side = self.on_the_side(&walk, &target)?;
-        let names: Vec<String> = names.to_vec();
-        side.node.process.ask(&Ask::State { names: &names, limit: REPR_LIMIT }, &[], &[])?;
-        let reply: StateReply = side.node.process.answer()?;
-        let mut writers: BTreeMap<&str, &StepId> = BTreeMap::new();
-        for (_, execution) in &walk.line {
-            for name in execution.observation.writes.keys() {
-                writers.insert(name, &execution.step);
-            }
-        }
-        Ok(reply
-            .variables
-            .into_iter()
-            .map(|variable| Variable {
-                written_by: writers.get(variable.name.as_str()).map(|step| (*step).clone()),
-                name: variable.name,
-                type_name: variable.type_name,
-                repr: variable.repr,
-                truncated: variable.truncated,
-                digest: variable.digest,
-                shape: variable.shape,
-            })
-            .collect())
     }
 
     // -- deciding -----------------------------------------------------------------------------------------
@@ -409,7 +366,7 @@ impl Engine {
     }
 
     /// Whether a step's text alone says that it would see what a failed step should have made.
-    fn blocked_by_text(&mut self, walk: &Walk<'_>, task: &Task) -> Result<Option<Reason>, EngineError> {
+    pub(super) fn blocked_by_text(&mut self, walk: &Walk<'_>, task: &Task) -> Result<Option<Reason>, EngineError> {
         if walk.missing.is_empty() || walk.goal.on_error != OnError::Block {
             return Ok(None);
         }
@@ -502,6 +459,7 @@ impl Engine {
             vault: Arc::clone(&settings.vault),
             settings,
             stop: StopHandle::default(),
+            answers: Answers::default(),
             disk,
             root: Some(root),
             live: None,
@@ -510,6 +468,7 @@ impl Engine {
             tmp: self.tmp.clone(),
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
+            looked: None,
             fork_us: self.fork_us,
             spent_us: 0,
         }
@@ -591,6 +550,7 @@ impl Engine {
             disk: &mut self.disk,
             vault: &*self.vault,
             stop: &self.stop,
+            answers: &self.answers,
             interpreter: &interpreter,
         };
         let done = execute(&mut bench, node, task, why, report)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Millis, Name, Reason, StepId, VersionNumber};
+use super::{Answered, Digest, Millis, Name, Reason, StepId, VersionNumber};
 
 /// Which execution: a number within the run's store, counting up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -268,6 +268,9 @@ pub struct Observation {
     pub doubts: Vec<String>,
     /// What it consulted that no record can tell again: the clock, entropy, the network.
     pub nondeterministic: Vec<String>,
+    /// What it asked, and what it was answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answered>,
 }
 
 /// The value of a name after a step.

@@ -8,7 +8,8 @@
 //! - [`Header`]: the `# /// step` block of a step's file.
 //! - [`Status`], [`Reason`], [`OnError`]: how a step stands and why, and what follows from a failure.
 //! - [`Execution`], [`Observation`], [`Output`], [`StepError`]: one run of one version and what was seen.
-//! - [`Variable`]: a value as it is told to people.
+//! - [`Variable`], [`Inside`]: a value as it is told to people, and what is inside it.
+//! - [`Question`], [`Answer`]: what a running step waits with, and what is said to it.
 //! - [`Patch`], [`PatchState`]: a proposed change and its life.
 //! - [`plain`], [`plain_line`]: hostile text made fit for a terminal.
 
@@ -16,8 +17,10 @@ mod digest;
 mod execution;
 mod header;
 mod id;
+mod inside;
 mod patch;
 mod plain;
+mod question;
 mod status;
 mod variable;
 mod version;
@@ -29,8 +32,10 @@ pub use execution::{
 };
 pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};
+pub use inside::{Column, Inside, Part, Table};
 pub use patch::{FileChange, Patch, PatchId, PatchState};
 pub use plain::{plain, plain_line};
+pub use question::{Answer, Answered, Question, QuestionId, Wants};
 pub use status::{OnError, Reason, Status};
 pub use variable::Variable;
 pub use version::{Author, Millis, Provenance, Tokens, Version, VersionNumber};

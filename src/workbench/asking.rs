@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::book::failure;
 use super::decide::Wish;
 use super::desk::{ClientId, Desk, counted};
-use super::job::{Job, JobKind, ToTry, Wanted};
+use super::job::{Halts, Job, JobKind, ToTry, Wanted};
 use super::moment::now;
 use super::{Command, Event, Failure, Summary, Ticket, contexts, diagnosing, hands, past};
-use crate::step::StepId;
+use crate::step::{Answer, QuestionId, StepId};
 
 impl Desk {
     pub(super) fn ask(&mut self, client: ClientId, ticket: Ticket, command: Command) {
@@ -26,11 +26,11 @@ impl Desk {
             desk.jobs.push_back(Job { client, ticket, kind });
             Ok(None)
         };
-        let update = |wanted, retry_failed, at_most| JobKind::Update { wanted, retry_failed, at_most };
+        let update = |wanted, retry_failed, halts| JobKind::Update { wanted, retry_failed, halts };
         match command {
             Command::Run { steps, retry_failed } => {
                 let wanted = if steps.is_empty() { Wanted::All } else { Wanted::Steps(self.known(steps)?) };
-                queue(self, update(wanted, retry_failed, None))
+                queue(self, update(wanted, retry_failed, Halts::AtBreakpoints))
             }
             Command::Replay { from, until } => {
                 if let Some(until) = &until {
@@ -41,9 +41,10 @@ impl Desk {
                     None => self.all_as_far_as(until.as_ref()),
                 };
                 self.mark(&marked)?;
-                queue(self, update(until.map_or(Wanted::All, Wanted::Until), true, None))
+                queue(self, update(until.map_or(Wanted::All, Wanted::Until), true, Halts::AtBreakpoints))
             }
-            Command::Next => queue(self, update(Wanted::All, false, Some(1))),
+            Command::Next => queue(self, update(Wanted::All, false, Halts::AfterOne)),
+            Command::UntilFailure => queue(self, update(Wanted::All, false, Halts::AtFailure)),
             Command::Plan { steps, marked } => {
                 let (wanted, marked) = (self.known(steps)?, self.known(marked)?);
                 queue(self, JobKind::Plan { wanted, marked })
@@ -55,6 +56,20 @@ impl Desk {
                 }
                 queue(self, JobKind::State { at, names })
             }
+            Command::Inside { at, name, path } => {
+                if let Some(at) = &at {
+                    self.known([at.clone()])?;
+                }
+                queue(self, JobKind::Inside { at, name, path })
+            }
+            Command::Breakpoints { steps, names } => {
+                self.breakpoints = self.known(steps)?;
+                self.watched = names.into_iter().collect();
+                self.untold = true;
+                Ok(Some(Summary::default()))
+            }
+            Command::Answer { question, answer } => self.take_answer(question, answer).map(Some),
+            Command::Pause => self.pause().map(Some),
             Command::Invalidate { steps } => {
                 let steps = self.known(steps)?;
                 self.mark(&steps)?;
@@ -189,6 +204,40 @@ impl Desk {
         self.book.mark(steps)?;
         self.unsettled = true;
         Ok(())
+    }
+
+    /// Gives an answer to the step that waits for it.
+    fn take_answer(&mut self, question: QuestionId, answer: Answer) -> Result<Summary, Failure> {
+        let asked = self.questions.iter().position(|asked| asked.id == question);
+        let Some((place, asked)) = asked.and_then(|place| Some((place, self.questions.get(place)?))) else {
+            return Err(Failure {
+                what: format!("there is no question {question}"),
+                hint: Some("it may be answered by now; `reweave status` lists those that wait".to_owned()),
+            });
+        };
+        if !asked.wants.takes(&answer) {
+            let what = format!("question {question} of {} wants {}", asked.step, asked.wants.words());
+            return Err(Failure { what, hint: None });
+        }
+        self.questions.remove(place);
+        self.untold = true;
+        if let Some(room) = &self.room {
+            room.answer(question, answer);
+        }
+        Ok(Summary::default())
+    }
+
+    /// Lets the step that executes end, and no other begin.
+    fn pause(&mut self) -> Result<Summary, Failure> {
+        let updating = self.current.as_ref().is_some_and(|(job, _)| matches!(job.kind, JobKind::Update { .. }));
+        match &mut self.room {
+            Some(room) if updating => {
+                room.pause();
+                let text = "the step that runs ends, and no other begins".to_owned();
+                Ok(Summary { text, ..Summary::default() })
+            }
+            _ => Err(Failure { what: "no steps are running".to_owned(), hint: None }),
+        }
     }
 
     /// Stops what this client waits for; where it waits for nothing, whatever runs.

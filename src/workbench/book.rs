@@ -398,6 +398,7 @@ impl Book {
         let held = record.and_then(|record| record.held.as_ref()).map(|(execution, _)| execution);
         let past = record.into_iter().flat_map(|record| &record.past).map(|(_, execution)| execution);
         // What held last comes first, though others may have been executed since.
+        let answers = held.map(|held| held.observation.answers.clone()).unwrap_or_default();
         let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
         let others = past.filter(|other| held.is_none_or(|held| !Arc::ptr_eq(held, other)));
         let held = held.into_iter().chain(others).filter(holds).cloned().collect();
@@ -410,6 +411,7 @@ impl Book {
             version: entry.version,
             timeout: timeout.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok()),
             produces: entry.file.header.produces.clone(),
+            answers,
             held,
             forced: forced.or_else(|| marked.then_some(Reason::Invalidated)),
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RepairWish;
 use crate::agent::Turn;
-use crate::step::{FileChange, Name, PatchId, Provenance, StepId, VersionNumber};
+use crate::step::{Answer, FileChange, Name, PatchId, Provenance, QuestionId, StepId, VersionNumber};
 use crate::store::query::Moment;
 
 /// Tells the answers of one request from another's; handed out by who asks, in rising order.
@@ -45,6 +45,8 @@ pub enum Command {
     },
     /// Run exactly the next step that is not up to date, and no more.
     Next,
+    /// Bring every step up to date, and stop after the first that fails. Answered by [`super::Event::Ran`].
+    UntilFailure,
     /// Say what [`Command::Run`] would do: answered by [`super::Event::Plan`].
     Plan {
         /// Which steps; all when empty.
@@ -63,10 +65,12 @@ pub enum Command {
         /// Which.
         steps: Vec<StepId>,
     },
-    /// Give the running step the line of input that it waits for; `None` is the end of input.
+    /// Answer a question that a running step waits with: one of [`super::Snapshot::questions`].
     Answer {
-        /// The line, without its end.
-        line: Option<String>,
+        /// Which.
+        question: QuestionId,
+        /// What is said to it.
+        answer: Answer,
     },
     /// Stop what runs: interrupt, then terminate, then kill.
     Stop,

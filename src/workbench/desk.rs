@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::book::{Book, Changes, failure};
 use super::engine_room::{EngineRoom, News, Work};
 use super::guest::{Ended, Hosted};
-use super::job::{Job, JobKind, Wanted};
+use super::job::{Halts, Job, JobKind, Wanted};
 use super::setup::Setup;
 use super::shelf::Shelf;
 use super::update::Update;
@@ -17,7 +17,7 @@ use super::{EngineView, Event, Failure, Level, Options, Request, Snapshot, Summa
 use crate::agent::TokenCount;
 use crate::engine::{EngineError, Goal};
 use crate::run::{Change, Tree, WatchMode, Watcher};
-use crate::step::{Digest, Millis, Status, StepId};
+use crate::step::{Digest, Millis, Name, Question, Status, StepId};
 
 /// Who asks: the face in this process, or one that came through the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,6 +68,14 @@ pub(super) struct Desk {
     pub(super) current: Option<(Job, Update)>,
     pub(super) running: Option<(StepId, Millis)>,
     pub(super) replay_on_save: bool,
+    /// Steps that are not gone past while steps run.
+    pub(super) breakpoints: BTreeSet<StepId>,
+    /// Names whose change stops.
+    pub(super) watched: BTreeSet<Name>,
+    /// The breakpoint at which steps stopped last: the next run goes past it.
+    pub(super) halted: Option<StepId>,
+    /// What running steps wait with.
+    pub(super) questions: Vec<Question>,
     generation: u64,
     /// Whether marks are to be decided anew.
     pub(super) unsettled: bool,
@@ -104,6 +112,10 @@ impl Desk {
             current: None,
             running: None,
             replay_on_save: false,
+            breakpoints: BTreeSet::new(),
+            watched: BTreeSet::new(),
+            halted: None,
+            questions: Vec::new(),
             generation: 0,
             unsettled: false,
             untold: true,
@@ -279,7 +291,7 @@ impl Desk {
             waiting.append(&mut steps);
             return;
         }
-        let kind = JobKind::Update { wanted: Wanted::Following(steps), retry_failed: false, at_most: None };
+        let kind = JobKind::Update { wanted: Wanted::Following(steps), retry_failed: false, halts: Halts::Never };
         self.jobs.push_back(Job { client: OPENER, ticket: Ticket(0), kind });
     }
 
@@ -306,9 +318,11 @@ impl Desk {
         self.settle_marks();
         let marked = match &job.kind {
             JobKind::Plan { marked, .. } => marked.clone(),
-            JobKind::Update { .. } | JobKind::State { .. } | JobKind::Verify { .. } | JobKind::Try { .. } => {
-                BTreeSet::new()
-            }
+            JobKind::Update { .. }
+            | JobKind::State { .. }
+            | JobKind::Inside { .. }
+            | JobKind::Verify { .. }
+            | JobKind::Try { .. } => BTreeSet::new(),
         };
         if matches!(job.kind, JobKind::Update { .. }) {
             self.book.keep_edits()?;
@@ -317,24 +331,23 @@ impl Desk {
         let texts: Vec<(StepId, Digest)> =
             self.book.steps().iter().map(|entry| (entry.file.id.clone(), entry.file.digest)).collect();
         let work = match &job.kind {
-            JobKind::Update { wanted, retry_failed, at_most } => {
-                Work::Update { tasks, goal: self.goal(wanted, *retry_failed, *at_most) }
+            JobKind::Update { wanted, retry_failed, halts } => {
+                let goal = self.goal(wanted, *retry_failed);
+                Work::Update { tasks, goal: self.halting(goal, *halts) }
             }
             JobKind::Plan { wanted, .. } => {
-                Work::Plan { tasks, goal: self.goal(&Wanted::Steps(wanted.clone()), false, None) }
+                Work::Plan { tasks, goal: self.goal(&Wanted::Steps(wanted.clone()), false) }
             }
-            JobKind::Verify { check } => {
-                Work::Verify { tasks, goal: self.goal(&Wanted::All, false, None), check: *check }
-            }
+            JobKind::Verify { check } => Work::Verify { tasks, goal: self.goal(&Wanted::All, false), check: *check },
             JobKind::Try { choices } => Work::Try(self.bench(tasks, choices)?),
+            JobKind::Inside { at, name, path } => {
+                let at = at.clone().or_else(|| self.last_step()).ok_or_else(only_modules)?;
+                let goal = self.goal(&Wanted::Steps(BTreeSet::new()), false);
+                Work::Inside { tasks, goal, at, name: name.clone(), path: path.clone() }
+            }
             JobKind::State { at, names } => {
                 let at = at.clone().or_else(|| self.last_step()).ok_or_else(only_modules)?;
-                Work::State {
-                    tasks,
-                    goal: self.goal(&Wanted::Steps(BTreeSet::new()), false, None),
-                    at,
-                    names: names.clone(),
-                }
+                Work::State { tasks, goal: self.goal(&Wanted::Steps(BTreeSet::new()), false), at, names: names.clone() }
             }
         };
         if std::mem::take(&mut self.outdated) {
@@ -351,7 +364,7 @@ impl Desk {
         self.book.steps().last().map(|entry| entry.file.id.clone())
     }
 
-    fn goal(&self, wanted: &Wanted, retry_failed: bool, at_most: Option<usize>) -> Goal {
+    fn goal(&self, wanted: &Wanted, retry_failed: bool) -> Goal {
         let steps = match wanted {
             Wanted::All => BTreeSet::new(),
             Wanted::Steps(steps) => steps.clone(),
@@ -362,7 +375,23 @@ impl Desk {
                 steps
             }
         };
-        Goal { steps, retry_failed, on_error: self.setup.on_error(), at_most }
+        Goal { steps, retry_failed, on_error: self.setup.on_error(), ..Goal::default() }
+    }
+
+    /// A goal that ends where a person wants to look.
+    fn halting(&mut self, goal: Goal, halts: Halts) -> Goal {
+        let past = self.halted.take();
+        match halts {
+            Halts::Never => goal,
+            Halts::AfterOne => Goal { at_most: Some(1), ..goal },
+            Halts::AtBreakpoints | Halts::AtFailure => Goal {
+                breaks: self.breakpoints.clone(),
+                watched: self.watched.clone(),
+                past,
+                until_failure: halts == Halts::AtFailure,
+                ..goal
+            },
+        }
     }
 
     /// The engine's room, opened when it is needed first.
@@ -431,8 +460,9 @@ impl Desk {
             replay_on_save: self.replay_on_save,
             engine: self.view.clone(),
             watch: self.watch.clone(),
-            breakpoints: Vec::new(),
-            watched_names: Vec::new(),
+            breakpoints: self.breakpoints.iter().cloned().collect(),
+            questions: self.questions.clone(),
+            watched_names: self.watched.iter().cloned().collect(),
         }
     }
 

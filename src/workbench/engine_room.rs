@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use super::EngineView;
 use super::trial::{self, Bench, Stops, Tried};
-use crate::engine::{Engine, EngineError, Goal, Planned, Report, Settings, StopHandle, Task, Verified};
-use crate::step::{StepId, Variable};
+use crate::engine::{Answers, Engine, EngineError, Goal, Planned, Report, Settings, StopHandle, Task, Verified};
+use crate::step::{Answer, Inside, QuestionId, StepId, Variable};
 
 /// What the engine's thread is given to do, one after the other.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) enum Work {
     Plan { tasks: Vec<Task>, goal: Goal },
     /// Tell the variables after a step.
     State { goal: Goal, tasks: Vec<Task>, at: StepId, names: Vec<String> },
+    /// Tell what is inside a variable after a step.
+    Inside { goal: Goal, tasks: Vec<Task>, at: StepId, name: String, path: Vec<usize> },
     /// Run everything from nothing on the side and compare with what is held; with `check` so many times, and
     /// also what is known to answer differently.
     Verify { tasks: Vec<Task>, goal: Goal, check: Option<NonZeroU32> },
@@ -27,8 +29,8 @@ pub(super) enum Work {
     Try(Bench),
 }
 
-/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned`, `State`, `Verified` and
-/// `Tried`, then `View`.
+/// What the thread tells. Each piece of work ends with one of `Updated`, `Planned`, `State`, `Inside`,
+/// `Verified` and `Tried`, then `View`.
 #[derive(Debug)]
 pub(super) enum News {
     /// From the middle of an update.
@@ -39,6 +41,8 @@ pub(super) enum News {
     Planned(Result<Vec<Planned>, EngineError>),
     /// The variables.
     State(Result<Vec<Variable>, EngineError>),
+    /// What is inside a variable.
+    Inside(Result<Inside, EngineError>),
     /// A full run on the side came to this step.
     Verifying(StepId),
     /// How full runs compared.
@@ -55,6 +59,7 @@ pub(super) struct EngineRoom {
     work: Option<Sender<Work>>,
     stops: Receiver<StopHandle>,
     stop: StopHandle,
+    answers: Answers,
     /// What stops the runs on the side.
     beside: Stops,
     thread: Option<JoinHandle<()>>,
@@ -68,15 +73,19 @@ impl EngineRoom {
     pub(super) fn start(settings: Settings, tell: impl FnMut(News) + Send + 'static) -> Result<Self, EngineError> {
         let engine = Engine::new(settings.clone());
         let stop = engine.stop_handle();
+        let answers = engine.answers();
         let (work, queue) = mpsc::channel();
         let (new_stop, stops) = mpsc::channel();
         let beside = Stops::default();
         let others = Arc::clone(&beside);
         let thread = thread::Builder::new()
             .name("engine".to_owned())
-            .spawn(move || serve(engine, settings, &queue, &new_stop, &others, tell))
+            .spawn({
+                let answers = answers.clone();
+                move || serve(engine, settings, &answers, &queue, &new_stop, &others, tell)
+            })
             .map_err(|error| EngineError { what: format!("no thread for the engine: {error}"), hint: None })?;
-        Ok(Self { work: Some(work), stops, stop, beside, thread: Some(thread) })
+        Ok(Self { work: Some(work), stops, stop, answers, beside, thread: Some(thread) })
     }
 
     /// Hands work over. A stop that is asked for from here on counts for it, an earlier one does not.
@@ -92,6 +101,16 @@ impl EngineRoom {
     pub(super) fn stop(&mut self) {
         self.current_stop().stop();
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(StopHandle::stop);
+    }
+
+    /// Lets the step that executes end, and no other begin.
+    pub(super) fn pause(&mut self) {
+        self.current_stop().pause();
+    }
+
+    /// Answers the question of a running step.
+    pub(super) fn answer(&self, question: QuestionId, answer: Answer) {
+        self.answers.give(question, answer);
     }
 
     /// A new engine has a new handle.
@@ -117,6 +136,7 @@ impl Drop for EngineRoom {
 fn serve(
     mut engine: Engine,
     settings: Settings,
+    answers: &Answers,
     queue: &Receiver<Work>,
     new_stop: &Sender<StopHandle>,
     beside: &Stops,
@@ -127,6 +147,7 @@ fn serve(
             Work::Update { .. } => |error| News::Updated(Err(error)),
             Work::Plan { .. } => |error| News::Planned(Err(error)),
             Work::State { .. } => |error| News::State(Err(error)),
+            Work::Inside { .. } => |error| News::Inside(Err(error)),
             Work::Verify { .. } => |error| News::Verified(Err(error)),
             Work::Try(_) => |error| News::Tried(Err(error)),
         };
@@ -135,6 +156,7 @@ fn serve(
             let hint = Some("please report this, with the step that ran".to_owned());
             tell(failed(EngineError { what, hint }));
             engine = Engine::new(settings.clone());
+            engine.answer_from(answers.clone());
             let _ = new_stop.send(engine.stop_handle());
         }
         tell(News::View(view(&engine)));
@@ -155,6 +177,9 @@ fn perform(
         }
         Work::Try(bench) => tell(News::Tried(trial::run(engine, bench, beside))),
         Work::Plan { tasks, goal } => tell(News::Planned(Ok(engine.plan(&tasks, &goal)))),
+        Work::Inside { tasks, goal, at, name, path } => {
+            tell(News::Inside(engine.inside(&tasks, &goal, &at, &name, &path)));
+        }
         Work::State { tasks, goal, at, names } => tell(News::State(engine.state(&tasks, &goal, &at, &names))),
         Work::Verify { tasks, goal, check } => {
             let verified = verify(engine, &tasks, &goal, check, tell, new_stop);

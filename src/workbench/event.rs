@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContextView, Inside, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use super::{ContextView, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
 use crate::agent::{Repair, Turn};
-use crate::engine::Verified;
+use crate::engine::{Halt, Verified};
 use crate::feedback::Diagnosis;
-use crate::step::{Chunk, Execution, Patch, PatchId, Reason, Status, StepId, Variable, VersionNumber};
+use crate::step::{
+    Chunk, Execution, Inside, Patch, PatchId, Question, Reason, Status, StepId, Variable, VersionNumber,
+};
 use crate::store::Freed;
 
 /// Something that happened, or an answer.
@@ -49,13 +51,8 @@ pub enum Event {
         /// The execution that holds, where there is one that may be shown as its result.
         execution: Option<Arc<Execution>>,
     },
-    /// A running step asks for a line of input.
-    InputWanted {
-        /// Which.
-        step: StepId,
-        /// What it shows before.
-        prompt: String,
-    },
+    /// A running step waits until this is answered.
+    Asked(Question),
     /// The text of a step.
     Source {
         /// Whose.
@@ -158,12 +155,12 @@ pub enum Event {
         /// The patch that was accepted, if that was asked for.
         accepted: Option<PatchId>,
     },
-    /// Steps stopped before they were done, at a breakpoint.
+    /// Steps stopped before they were done, though nothing was cut off.
     Halted {
-        /// The step that would have been next.
-        step: StepId,
-        /// The name whose change stopped it, unless the step itself did.
-        name: Option<String>,
+        /// The step that would have been next, if there was one.
+        before: Option<StepId>,
+        /// Why.
+        why: Halt,
     },
     /// A full run on the side came to this step.
     Verifying {

@@ -8,8 +8,8 @@ use super::job::JobKind;
 use super::moment::now;
 use super::update::{Told, status_of};
 use super::{Event, Level, PlanAction, PlanRow, Summary};
-use crate::engine::{Action, EngineError, Planned, Report};
-use crate::step::{Execution, Reason, Status, StepId, Variable};
+use crate::engine::{Action, EngineError, Halt, Planned, Report};
+use crate::step::{Execution, Inside, Reason, Status, StepId, Variable};
 
 impl Desk {
     pub(super) fn hear(&mut self, news: News) {
@@ -22,6 +22,7 @@ impl Desk {
             News::Updated(result) => self.updated(result),
             News::Planned(result) => self.planned(result),
             News::State(result) => self.variables(result),
+            News::Inside(result) => self.inside(result),
             News::Verifying(step) => self.broadcast(&Event::Verifying { step }),
             News::Verified(result) => self.verified(result),
             News::Tried(result) => self.tried(result),
@@ -42,7 +43,15 @@ impl Desk {
                 self.broadcast(&Event::Started { step, why, rebuilt });
             }
             Report::Printed { step, chunk } => self.broadcast(&Event::Printed { step, chunk }),
-            Report::InputWanted { step, prompt } => self.broadcast(&Event::InputWanted { step, prompt }),
+            Report::Asked(question) => {
+                self.questions.push(question.clone());
+                self.untold = true;
+                self.broadcast(&Event::Asked(question));
+            }
+            Report::Halted { before, why } => {
+                self.halted = before.clone().filter(|_| why == Halt::Breakpoint);
+                self.broadcast(&Event::Halted { before, why });
+            }
             Report::Notice(text) => self.notice(Level::Warning, text),
             Report::Executed { execution, rebuilt } => {
                 let mut why = update.why(&execution.step);
@@ -91,12 +100,14 @@ impl Desk {
         execution: Option<Arc<Execution>>,
     ) {
         self.unsettled = true;
+        self.questions.retain(|question| question.step != step);
         self.broadcast(&Event::Settled { step, status, ran, rebuilt, why, execution });
     }
 
     fn updated(&mut self, result: Result<(), EngineError>) {
         let Some((job, update)) = self.current.take() else { return };
         self.running = None;
+        self.questions.clear();
         self.unsettled = true;
         let recorded = self.book.settle();
         self.settle_marks();
@@ -161,6 +172,22 @@ impl Desk {
         let result = match (result, at) {
             (Ok(variables), Some(at)) => {
                 self.send(job.client, Event::State { at, variables: Arc::new(variables) });
+                Ok(Summary::default())
+            }
+            (Ok(_), None) => Err(only_modules()),
+            (Err(error), _) => Err(engine_failure(error)),
+        };
+        self.done(job.client, job.ticket, result);
+    }
+
+    fn inside(&mut self, result: Result<Inside, EngineError>) {
+        let Some((job, _)) = self.current.take() else { return };
+        let JobKind::Inside { at, name, path } = &job.kind else { return };
+        let at = at.clone().or_else(|| self.last_step());
+        let result = match (result, at) {
+            (Ok(inside), Some(at)) => {
+                let inside = Arc::new(inside);
+                self.send(job.client, Event::Inside { at, name: name.clone(), path: path.clone(), inside });
                 Ok(Summary::default())
             }
             (Ok(_), None) => Err(only_modules()),

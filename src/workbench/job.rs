@@ -35,8 +35,8 @@ pub(super) enum JobKind {
         wanted: Wanted,
         /// Run failed steps again.
         retry_failed: bool,
-        /// At most this many steps.
-        at_most: Option<usize>,
+        /// Where it ends before that.
+        halts: Halts,
     },
     /// Say what that would do.
     Plan {
@@ -54,6 +54,15 @@ pub(super) enum JobKind {
     Try {
         /// Which, and for which request each.
         choices: Vec<ToTry>,
+    },
+    /// Tell what is inside a variable.
+    Inside {
+        /// Right after which step; the last when `None`.
+        at: Option<StepId>,
+        /// The variable.
+        name: String,
+        /// The way into it.
+        path: Vec<usize>,
     },
     /// Tell the variables after a step.
     State {
@@ -73,6 +82,19 @@ pub(super) struct ToTry {
     pub files: Vec<FileChange>,
     /// What is to be done once it passed.
     pub then: Option<Wish>,
+}
+
+/// Where an update ends before all that is wanted is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halts {
+    /// At breakpoints.
+    AtBreakpoints,
+    /// There, and after the first step that fails.
+    AtFailure,
+    /// After one step.
+    AfterOne,
+    /// Nowhere.
+    Never,
 }
 
 /// Which steps an update is for. Resolved when it begins, since the run may change until then.

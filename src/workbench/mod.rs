@@ -47,10 +47,9 @@ mod verb;
 mod verifying;
 
 pub use crate::agent::{ContextPart, ContextView, Ending, Repair, Turn, Verdict};
-pub use answer::{
-    Column, Fault, GateView, Happening, Inside, Part, PastStep, PastView, StoryRow, Table, TrialStep, TrialView,
-    ValueChange, Weight,
-};
+pub use crate::engine::Halt;
+pub use crate::step::{Column, Inside, Part, Table};
+pub use answer::{Fault, GateView, Happening, PastStep, PastView, StoryRow, TrialStep, TrialView, ValueChange, Weight};
 pub use command::{Command, Request, Ticket};
 pub use covering::{Covered, Covering};
 pub use event::{Event, Failure, Level, PlanAction, PlanRow, StepResult, Summary};

@@ -19,6 +19,8 @@ pub struct Options {
     pub limits: Vec<String>,
     /// Whether the directory is watched.
     pub watch: bool,
+    /// Whether somebody is there to answer what steps ask.
+    pub answered: bool,
     /// Whether a directory without steps is opened all the same.
     pub may_be_empty: bool,
 }

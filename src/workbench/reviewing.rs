@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::decide::{self, Granted, Wish};
 use super::desk::{ClientId, Desk, counted, engine_failure};
-use super::job::{Job, JobKind, ToTry, Wanted};
+use super::job::{Halts, Job, JobKind, ToTry, Wanted};
 use super::moment::now;
 use super::trial::{self, Before, Bench, Candidate, Kept, Ran, Stood, Tried};
 use super::{Command, Event, Failure, Summary, Ticket};
@@ -105,7 +105,7 @@ impl Desk {
         self.untold = true;
         if wish.replay && !stale.is_empty() {
             let wanted = Wanted::Following(stale.into_iter().collect());
-            let kind = JobKind::Update { wanted, retry_failed: true, at_most: None };
+            let kind = JobKind::Update { wanted, retry_failed: true, halts: Halts::AtBreakpoints };
             self.jobs.push_back(Job { client, ticket: Ticket(0), kind });
             text.push_str("; what it made stale is replayed");
         } else if !stale.is_empty() {

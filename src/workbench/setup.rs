@@ -18,6 +18,8 @@ pub(super) struct Setup {
     pub config: Config,
     /// The interpreter, or why there is none.
     python: Result<Interpreter, Failure>,
+    /// Whether somebody is there to answer what steps ask.
+    answered: bool,
     /// Where the user's own things are.
     pub user: Option<UserDirs>,
 }
@@ -48,7 +50,7 @@ impl Setup {
         let config = Config::load(dir, user.as_ref(), flags);
         let python = choose_interpreter(dir, &config, user.as_ref())
             .map_err(|error| Failure { hint: Some(error.hint().to_owned()), what: error.to_string() });
-        Ok(Self { config, python, user })
+        Ok(Self { config, python, user, answered: options.answered })
     }
 
     /// What follows from a failed step.
@@ -90,6 +92,7 @@ impl Setup {
             checkpoint_memory: Some(
                 self.config.checkpoint_memory.map_or(total_memory() / 4, |share| share.of(total_memory())),
             ),
+            answered: self.answered,
             ignore: [STORE_DIR, PATCHES, CONFIG_FILE].iter().map(PathBuf::from).collect(),
             vault,
             policy: self.config.policy.clone(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Level};
-use crate::step::{Digest, Kind, Millis, Name, PatchId, PatchState, Reason, Status, StepId, VersionNumber};
+use crate::step::{Digest, Kind, Millis, Name, PatchId, PatchState, Question, Reason, Status, StepId, VersionNumber};
 
 /// The run as it stands: everything that a list and a graph need, nothing that is large.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct Snapshot {
     /// Steps that are not gone past while steps run.
     #[serde(default)]
     pub breakpoints: Vec<StepId>,
+    /// What running steps wait with.
+    #[serde(default)]
+    pub questions: Vec<Question>,
     /// Names whose change stops.
     #[serde(default)]
     pub watched_names: Vec<Name>,

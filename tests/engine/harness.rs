@@ -40,6 +40,7 @@ fn settings(dir: &Path, vault: &Arc<dyn Vault>) -> Settings {
         file_size: None,
         threads: 1,
         checkpoint_memory: None,
+        answered: false,
         ignore: Vec::new(),
         vault: Arc::clone(vault),
         policy: Policy::of(Preset::Standard),
@@ -79,6 +80,7 @@ impl Run {
                 version: VersionNumber(1),
                 timeout: None,
                 produces: Vec::new(),
+                answers: Vec::new(),
                 forced: None,
             }
         };

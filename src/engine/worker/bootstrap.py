@@ -1,5 +1,6 @@
 # Receives the worker's modules over descriptor 0 and starts it. Kept small: it travels on the command line.
 import json, os, struct, sys, types
+os.setsid()  # no terminal: what a step writes reaches one only through the engine
 sys.path[:] = [p for p in sys.path if p]
 fd = os.dup(0)
 os.set_inheritable(fd, False)

@@ -8,6 +8,7 @@ is worked out after it ran (`space.py`, `hidden.py`, `files.py`) and sent with i
 
 from __future__ import annotations
 
+import _thread
 import ast
 import builtins
 import gc
@@ -20,7 +21,7 @@ import time
 import types
 from typing import Any, Iterable
 
-from . import codec, errors, files, hidden, kernel, magics, names, shown, space, uses, wall, wire
+from . import codec, errors, files, hidden, inside, kernel, magics, names, shown, space, uses, wall, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
@@ -49,6 +50,9 @@ class Worker:
         self.view = kernel.View()
         self.wall: wall.Wall | None = None  # what forks are put behind; none where everything is allowed
         self.walled = False
+        self.asking: tuple[int, int] | None = None  # the process and thread that may ask while a step runs
+        self.known_answers: list[dict[str, str]] = []
+        self.answers: list[dict[str, str]] = []
 
     # -- life ---------------------------------------------------------------------------------------------
 
@@ -70,7 +74,7 @@ class Worker:
         random.seed(self.seed)
         builtins.display = self.shown.display  # type: ignore[attr-defined]
         magics.install(self)
-        builtins.input = _no_input  # type: ignore[assignment]
+        builtins.input = self._input  # type: ignore[assignment]
         os.environ.setdefault("MPLBACKEND", "agg")
         self.hidden.pieces["@inline"] = hidden.Piece(
             lambda: self.shown.inline, lambda value: setattr(self.shown, "inline", value)
@@ -118,6 +122,8 @@ class Worker:
                 self._compile_only(message, data.decode("utf-8", "surrogatepass"))
             elif kind == "state":
                 self._state(message)
+            elif kind == "inside":
+                self._inside(message)
             elif kind == "set_up":
                 self._hang_on(fds)
                 self.set_up(message)
@@ -262,7 +268,9 @@ class Worker:
             self.hidden.track(module)
         self.hidden.before_step()
         last: Any = None
+        self.known_answers, self.answers = list(message.get("answers", ())), []
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.asking = (os.getpid(), _thread.get_ident())
         start = _perf()
         self.files.active = True
         try:
@@ -277,6 +285,7 @@ class Worker:
         except BaseException as failure:
             error = failure
         took = (_perf() - start) // 1000
+        self.asking = None
         # To describe an error looks into the files of steps: that is not the step's doing.
         self.files.active = False
         _ignore_interrupts()
@@ -315,6 +324,39 @@ class Worker:
             return value
         exec(code, namespace)
         return None
+
+    def _input(self, prompt: object = "", /) -> str:
+        """The builtin `input`: asks the engine for a line, and waits for it.
+
+        What was answered before is taken again as long as the same is asked.
+        """
+        text = str(prompt)
+        sys.audit("builtins.input", prompt)
+        if self.asking != (os.getpid(), _thread.get_ident()):
+            raise EOFError("only the step itself can ask for input, not another thread or process of it")
+        line = None
+        if self.known_answers:
+            known = self.known_answers.pop(0)
+            if known["prompt"] == text:
+                line = known["line"]
+            else:
+                self.known_answers = []
+        sys.stdout.write(text)
+        self._flush()
+        if line is None:
+            active, self.files.active = self.files.active, False
+            try:
+                self.wire.send({"ask": text[:10_000]})
+                message, _, _ = self.wire.receive()
+            finally:
+                self.files.active = active
+            line = message.get("line")
+            if line is None:
+                raise EOFError(message.get("why") or "EOF when reading a line")
+        self.answers.append({"prompt": text, "line": line})
+        # As it would stand in a terminal, where what is typed is seen.
+        sys.stdout.write(line + "\n")
+        return line
 
     def _flush(self) -> None:
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, self.stdout, self.stderr)}.values():
@@ -429,6 +471,7 @@ class Worker:
             "doubts": sorted(set(self.files.doubts)),
             "left_behind": self._left_behind(),
             "packages": self._packages(pre.modules),
+            "answers": self.answers,
         }
         return observed, b"".join(blobs)
 
@@ -571,6 +614,11 @@ class Worker:
                 }  # fmt: skip
         self.wire.send({"ok": not bad, "bad": bad, "components": found})
 
+    def _inside(self, message: dict[str, Any]) -> None:
+        name = message["name"]
+        found = inside.look(self.namespace[name], message["path"]) if name in self.namespace else None
+        self.wire.send({"inside": found})
+
     def _state(self, message: dict[str, Any]) -> None:
         wanted = message.get("names") or [n for n in self.space.names() if not (n.startswith("__") and n.endswith("__"))]
         limit = message.get("limit", 65536)
@@ -712,10 +760,6 @@ def _bound(name: str, limit: int | None) -> None:
     _, most = resource.getrlimit(kind)
     least = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(kind, (least, least))
-
-
-def _no_input(prompt: object = "") -> str:
-    raise EOFError("a step asked for input, and nobody is there to answer: give the value in the step instead")
 
 
 def _identities(namespace: dict[str, Any]) -> dict[str, int]:

@@ -10,7 +10,7 @@ use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
 use super::screen::Class;
 use super::steps::Row;
 use super::{events, panes, reviewing, state, typing};
-use crate::step::{Status, StepId};
+use crate::step::{Status, StepId, Wants};
 use crate::workbench::{Command, Level, PastStep, RepairWish};
 
 /// Does an action, or says why it can't be done now.
@@ -161,8 +161,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             effects.push(Effect::Ask(Command::Run { steps, retry_failed: false }));
         }
         Action::UntilFailure => {
-            model.until_failure = true;
-            effects.push(Effect::Ask(Command::Run { steps: Vec::new(), retry_failed: false }));
+            model.playhead = None;
+            effects.push(Effect::Ask(Command::UntilFailure));
         }
         Action::Pause => effects.push(Effect::Ask(Command::Pause)),
         Action::Breakpoint => {
@@ -193,8 +193,15 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             typing::tell(model, if on { "a saved step is replayed at once" } else { "a saved step waits for you" });
         }
         Action::Answer => {
-            if let Some((step, prompt)) = model.input_wanted.clone() {
-                prompt_for(model, Purpose::Input(step), prompt, "");
+            if let Some(question) = model.question().cloned() {
+                match question.wants {
+                    Wants::Line => {
+                        let label = question.text.trim().trim_end_matches(':').to_owned();
+                        let label = if label.is_empty() { question.step.to_string() } else { label };
+                        prompt_for(model, Purpose::Answer(question.id), label, "");
+                    }
+                    Wants::Leave => model.overlays.push(Overlay::Leave(question)),
+                }
             }
         }
         Action::Edit => {

@@ -247,7 +247,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
     row(Action::ReplayOnSave, "replay-on-save", Group::Run, &["W"], "Replay as soon as a file is saved, or not"),
-    row(Action::Answer, "answer", Group::Run, &["I"], "Type the line of input that a running step waits for"),
+    row(Action::Answer, "answer", Group::Run, &["I"], "Answer what a running step asks"),
     row(Action::Edit, "edit", Group::Steps, &["e"], "Open the step in $EDITOR").hint("edit", 6),
     row(Action::NewStep, "new", Group::Steps, &["o"], "Make a step after this one").hint("new", 8),
     row(Action::Rename, "rename", Group::Steps, &["r"], "Rename or move the step").hint("rename", 9),
@@ -447,7 +447,7 @@ impl Action {
             Self::RestoreRun | Self::AsItWas => need(model.history.moment().is_some(), "nothing is under the cursor"),
             Self::Pause => need(model.busy(), "nothing runs"),
             Self::Stop => need(model.busy(), "nothing runs; q quits"),
-            Self::Answer => need(model.input_wanted.is_some(), "no step waits for input"),
+            Self::Answer => need(model.question().is_some(), "no step waits for an answer"),
             Self::NextMatch | Self::PrevMatch => need(model.search.is_some(), "nothing is searched for; / starts"),
             _ => Ok(()),
         }

@@ -1,13 +1,13 @@
 //! What the run tells, taken into the state.
 
 use super::message::Effect;
-use super::model::Model;
+use super::model::{Model, Pane};
 use super::overlay::Overlay;
 use super::state::Way;
 use super::{panes, reviewing};
-use crate::step::{Kind, Status};
+use crate::step::{Kind, Status, StepId};
 use crate::ui::view::highlight::Language;
-use crate::workbench::{Command, Event, Level, Snapshot, Verdict};
+use crate::workbench::{Command, Event, Halt, Level, Snapshot, Verdict};
 use std::sync::Arc;
 
 /// Takes an event.
@@ -24,26 +24,22 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             }
         }
         Event::Printed { step, chunk } => model.output.push(&step, &chunk),
-        Event::Settled { step, status, execution, .. } => {
+        Event::Settled { step, status, ran, execution, .. } => {
             model.output.end(&step);
             if execution.is_some() {
                 model.output.take(&step, execution);
             }
-            model.input_wanted.take_if(|(waiting, _)| *waiting == step);
             if model.asked.execution.as_ref().is_some_and(|asked| asked.id == step) {
                 model.asked.execution = None;
             }
-            if status == Status::Failed {
-                if std::mem::take(&mut model.until_failure) {
-                    effects.push(Effect::Ask(Command::Stop));
-                }
+            if status == Status::Failed && ran {
                 model.notices.add(Level::Error, format!("{step} failed"), model.now);
             }
         }
-        Event::InputWanted { step, prompt } => {
+        Event::Asked(question) => {
             let key = model.keys.key(super::action::Action::Answer).unwrap_or_default();
-            model.notices.add(Level::Warning, format!("{step} waits for input ({key}): {prompt}"), model.now);
-            model.input_wanted = Some((step, prompt));
+            let text = format!("{} waits for an answer ({key}): {}", question.step, question.text.trim());
+            model.notices.add(Level::Warning, text, model.now);
         }
         Event::Source { step, version, text, executed } => {
             if model.chosen() == Some(&step) {
@@ -109,15 +105,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             let level = if turn.verdict == Verdict::Passed { Level::Info } else { Level::Warning };
             model.notices.add(level, format!("{step}: {}", turn.line()), model.now);
         }
-        Event::Halted { step, name } => {
-            let text = match name {
-                Some(name) => format!("stopped before {step}: {name} changed"),
-                None => format!("stopped before {step}: breakpoint"),
-            };
-            model.notices.add(Level::Warning, text, model.now);
-        }
+        Event::Halted { before, why } => halted(model, before, &why, effects),
         Event::Done { result: Ok(summary), .. } => {
-            model.until_failure &= model.busy();
             if !summary.text.is_empty() {
                 let level = if summary.failed > 0 { Level::Warning } else { Level::Info };
                 model.notices.add(level, summary.text, model.now);
@@ -135,6 +124,30 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             model.closed = true;
             effects.push(Effect::Quit);
         }
+    }
+}
+
+/// Steps stopped where a person wants to look: a replay by hand goes on from there.
+fn halted(model: &mut Model, before: Option<StepId>, why: &Halt, effects: &mut Vec<Effect>) {
+    let text = match &before {
+        Some(step) => format!("stopped before {step}: {why}"),
+        None => format!("stopped at the end: {why}"),
+    };
+    let level = if matches!(why, Halt::Failed { .. }) { Level::Error } else { Level::Warning };
+    model.notices.add(level, text, model.now);
+    let steps = &model.run.snapshot.steps;
+    let last = match before.as_ref().and_then(|step| model.run.place(step)) {
+        Some(at) => at.checked_sub(1).and_then(|at| steps.get(at)),
+        None => steps.last(),
+    };
+    model.playhead = last.map(|row| row.id.clone());
+    let shown = match why {
+        Halt::Failed { step } => Some(step.clone()),
+        Halt::Breakpoint | Halt::Changed { .. } | Halt::Paused => before,
+    };
+    // Who reads something else goes on reading.
+    if let Some(step) = shown.filter(|_| model.follow || (model.focus == Pane::Steps && model.overlays.is_empty())) {
+        panes::choose(model, &step, effects);
     }
 }
 

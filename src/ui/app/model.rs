@@ -19,7 +19,7 @@ use super::search::Search;
 use super::source::Source;
 use super::state::State;
 use super::steps::{Row, Steps};
-use crate::step::{Millis, StepId};
+use crate::step::{Millis, Question, StepId};
 use crate::workbench::StepRow;
 
 /// A panel.
@@ -142,8 +142,6 @@ pub struct Model {
     pub playhead: Option<StepId>,
     /// Whether the next step that begins to run is the next one of a replay by hand.
     pub(super) stepping: bool,
-    /// Whether running ends with the first failure.
-    pub until_failure: bool,
     /// Some of the graph as boxes, shown instead of the list.
     pub boxes: Option<Boxes>,
     /// What is open over the panels, the uppermost last.
@@ -164,8 +162,6 @@ pub struct Model {
     pub home: Option<PathBuf>,
     /// What is dragged.
     pub drag: Drag,
-    /// The step that waits for a line of input, and what it shows before it.
-    pub input_wanted: Option<(StepId, String)>,
     /// What is on its way: for whom the source and the execution were asked last.
     pub(super) asked: Asked,
     /// A step to go to as soon as it is there.
@@ -211,7 +207,6 @@ impl Model {
             sought: None,
             playhead: None,
             stepping: false,
-            until_failure: false,
             overlays: Vec::new(),
             search: None,
             notices: Notices::default(),
@@ -221,7 +216,6 @@ impl Model {
             mouse: true,
             home: None,
             drag: Drag::None,
-            input_wanted: None,
             asked: Asked::default(),
             awaited: None,
             dirty: true,
@@ -263,6 +257,11 @@ impl Model {
     pub fn busy(&self) -> bool {
         let run = &self.run.snapshot;
         run.running.is_some() || run.progress.is_some() || !run.asked_about.is_empty()
+    }
+
+    /// What a running step waits with, if one does.
+    pub fn question(&self) -> Option<&Question> {
+        self.run.snapshot.questions.first()
     }
 
     /// Puts the focus on a panel.

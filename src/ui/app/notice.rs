@@ -8,6 +8,9 @@ use crate::workbench::Level;
 /// How many are kept.
 const KEPT: usize = 500;
 
+/// For how long no lesser message takes the place of one, in milliseconds.
+const SEEN: Millis = 4_000;
+
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
@@ -41,14 +44,12 @@ impl Notices {
         self.list.push_back(Notice { level, text: text.into(), at: now, until: now.saturating_add(shown) });
     }
 
-    /// The one to show now: the gravest of those not over, the newest of these.
+    /// The one to show now: the newest of those not over, unless a graver one has not been seen for long.
     pub fn current(&self, now: Millis) -> Option<&Notice> {
-        self.list
-            .iter()
-            .rev()
-            .take(20)
-            .filter(|notice| notice.until > now)
-            .reduce(|best, other| if other.level > best.level { other } else { best })
+        let shown = |notice: &&Notice| notice.until > now;
+        let newest = self.list.iter().rev().take(20).find(shown)?;
+        let fresh = self.list.iter().rev().take(20).filter(shown).filter(|notice| notice.at.saturating_add(SEEN) > now);
+        Some(fresh.fold(newest, |best, other| if other.level > best.level { other } else { best }))
     }
 
     /// Takes back what is shown.
@@ -65,6 +66,7 @@ impl Notices {
 
     /// When what is shown changes by itself.
     pub fn next_change(&self, now: Millis) -> Option<Millis> {
-        self.list.iter().rev().take(20).map(|notice| notice.until).filter(|&until| until > now).min()
+        let moments = |notice: &Notice| [notice.until, notice.at.saturating_add(SEEN).min(notice.until)];
+        self.list.iter().rev().take(20).flat_map(moments).filter(|&moment| moment > now).min()
     }
 }

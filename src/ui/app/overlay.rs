@@ -6,7 +6,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::action::{Action, FIRST, Group, TABLE};
 use super::field::Field;
 use super::model::{Model, Pane};
-use crate::step::{PatchId, StepId};
+use crate::step::{self, PatchId, QuestionId, StepId};
 use crate::workbench::{Command, PlanRow, StepRow};
 
 /// Something open over the panels.
@@ -20,6 +20,8 @@ pub enum Overlay {
     Jump(String, Choice<StepId>, Option<String>),
     /// A question before something that is hard to take back.
     Confirm(Question),
+    /// A running step asks for leave to do something.
+    Leave(step::Question),
     /// A line to be typed.
     Prompt(Prompt),
     /// What was told so far.
@@ -81,8 +83,8 @@ pub enum Purpose {
     NewStep,
     /// Another id for this step.
     Rename(StepId),
-    /// A line of input that the running step waits for.
-    Input(StepId),
+    /// What a running step waits for.
+    Answer(QuestionId),
     /// Why a patch is turned down.
     Reject(PatchId),
     /// A remark on a patch, and on which line of it.

@@ -271,7 +271,13 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
         model.asked.context = Some((step.clone(), now));
         effects.push(Effect::Ask(Command::Context { step: step.clone(), budget: None }));
     }
-    if screen.panel(Pane::State).is_some() && row.status != Status::Running && model.asked.state.as_ref() != Some(&row)
+    if row.status == Status::Never && model.state.at.as_ref() != Some(&step) {
+        // There is no state after it to be asked for.
+        model.state.clear();
+        model.asked.state = None;
+    } else if screen.panel(Pane::State).is_some()
+        && !matches!(row.status, Status::Running | Status::Never)
+        && model.asked.state.as_ref() != Some(&row)
     {
         model.asked.state = Some(row);
         if model.state.at.as_ref() != Some(&step) {

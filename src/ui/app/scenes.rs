@@ -1,9 +1,9 @@
 //! Keys and what comes of them, as tables.
 
-use crate::step::{PatchId, Reason, Status, VersionNumber};
+use crate::step::{Answer, PatchId, Question, QuestionId, Reason, Status, VersionNumber, Wants};
 use crate::ui::app::{Effect, Message, Overlay, Pane};
 use crate::ui::stage::{Stage, churn, id, proposal, step};
-use crate::workbench::{Command, Event, Failure, Level, Snapshot, Ticket};
+use crate::workbench::{Command, Event, Failure, Halt, Level, Snapshot, Ticket};
 use std::sync::Arc;
 
 fn stage(keys: &str) -> Stage {
@@ -131,21 +131,39 @@ fn names_lead_to_who_wrote_and_who_uses_them() {
 }
 
 #[test]
-fn running_until_failure_stops_at_the_first() {
+fn where_steps_stop_a_replay_by_hand_goes_on() {
     let mut stage = stage("!");
-    assert_eq!(stage.commands(), [Command::Run { steps: vec![], retry_failed: false }]);
-    let settled = |status| Event::Settled {
-        step: id("06_join"),
-        status,
-        ran: true,
-        rebuilt: false,
-        why: vec![],
-        execution: None,
+    assert_eq!(stage.commands(), [Command::UntilFailure]);
+    let why = Halt::Changed { name: "df_clean".into(), by: id("04_clean_events") };
+    stage.event(Event::Halted { before: Some(id("05_dedupe_users")), why });
+    assert_eq!(stage.model.chosen(), Some(&id("05_dedupe_users")));
+    assert_eq!(stage.model.playhead, Some(id("04_clean_events")));
+    // Who reads something else is left there.
+    stage.keys("g g 2");
+    stage.event(Event::Halted { before: Some(id("06_join")), why: Halt::Paused });
+    assert_eq!(stage.model.chosen(), Some(&id("01_load_config")));
+}
+
+#[test]
+fn what_a_step_asks_is_answered() {
+    let ask = |wants| {
+        let question = Question { id: QuestionId(7), step: id("06_join"), text: "how many? ".to_owned(), wants };
+        let mut stage = Stage::new(120, 40, Snapshot { questions: vec![question.clone()], ..churn() });
+        stage.event(Event::Asked(question));
+        stage
     };
-    stage.event(settled(Status::Fresh));
-    assert_eq!(stage.commands(), []);
-    stage.event(settled(Status::Failed));
-    assert_eq!(stage.commands(), [Command::Stop]);
+    for (wants, keys, answer) in [
+        (Wants::Line, "I 4 2 enter", Answer::Line("42".to_owned())),
+        (Wants::Line, "I ctrl-d", Answer::End),
+        (Wants::Leave, "I a", Answer::Always),
+        (Wants::Leave, "I x n", Answer::No),
+    ] {
+        let mut stage = ask(wants);
+        assert!(stage.screen().contains("06_join asks: how many?"));
+        assert_eq!(stage.keys(keys).commands(), [Command::Answer { question: QuestionId(7), answer }], "{keys}");
+    }
+    assert_eq!(ask(Wants::Leave).keys("I esc").commands(), []);
+    assert!(ask(Wants::Leave).keys("I").screen().contains("a always"));
 }
 
 #[test]

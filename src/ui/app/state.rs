@@ -229,9 +229,10 @@ impl State {
 
     fn rebuild(&mut self) {
         let list = self.list();
-        // Data first: what was imported or defined is rarely what one looks for.
+        // Data first, what the step itself made before all: what was imported or defined is rarely what one looks for.
         let mut order: Vec<usize> = (0..list.len()).collect();
-        order.sort_by_key(|&at| list.get(at).is_some_and(is_definition));
+        let made = |v: &Variable| v.written_by.is_some() && v.written_by == self.at;
+        order.sort_by_key(|&at| list.get(at).map(|v| (is_definition(v), !made(v))));
         if self.other.is_some() {
             // What differs first.
             order.sort_by_key(|&at| list.get(at).and_then(|v| self.change(v)) == Some(Change::Same));
@@ -290,7 +291,8 @@ impl State {
 fn opens(variable: &Variable) -> bool {
     let flat =
         ["int", "float", "bool", "NoneType", "complex", "module", "function", "type", "builtin_function_or_method"];
-    !flat.contains(&variable.type_name.as_str()) && variable.shape.as_deref() != Some("len 0")
+    let one_line = variable.type_name == "str" && !variable.repr.contains("\\n");
+    !one_line && !flat.contains(&variable.type_name.as_str()) && variable.shape.as_deref() != Some("len 0")
 }
 
 /// Whether a variable was imported or defined rather than computed.

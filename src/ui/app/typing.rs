@@ -10,7 +10,7 @@ use super::model::{Model, Pane};
 use super::overlay::{Choice, HelpRow, Overlay, Prompt, Purpose, Then};
 use super::panes;
 use super::search::Search;
-use crate::step::StepId;
+use crate::step::{Answer, StepId};
 use crate::workbench::{Command, Level};
 
 /// What a key came to in an open list.
@@ -90,7 +90,27 @@ pub fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) -> bool {
             Key::Char('c') if chord.ctrl => return true,
             _ => {}
         },
+        Overlay::Leave(question) => {
+            let answer = match chord.key {
+                Key::Char('y' | 'Y') if !chord.ctrl && !chord.alt => Answer::Yes,
+                Key::Char('n' | 'N') if !chord.ctrl && !chord.alt => Answer::No,
+                Key::Char('a' | 'A') if !chord.ctrl && !chord.alt => Answer::Always,
+                Key::Esc | Key::Char('c' | 'q') => return true,
+                _ => {
+                    model.overlays.push(top);
+                    return true;
+                }
+            };
+            effects.push(Effect::Ask(Command::Answer { question: question.id, answer }));
+            return true;
+        }
         Overlay::Prompt(prompt) => match chord.key {
+            Key::Char('d') if chord.ctrl && prompt.field.text().is_empty() => {
+                if let Purpose::Answer(question) = prompt.purpose {
+                    effects.push(Effect::Ask(Command::Answer { question, answer: Answer::End }));
+                    return true;
+                }
+            }
             Key::Esc => {
                 close(model, prompt, effects);
                 return true;
@@ -163,7 +183,7 @@ pub fn paste(model: &mut Model, text: &str) -> bool {
             typed(model, prompt, &mut Vec::new());
             true
         }
-        Overlay::Confirm(_) | Overlay::Messages(_) | Overlay::Plan(_) => false,
+        Overlay::Confirm(_) | Overlay::Leave(_) | Overlay::Messages(_) | Overlay::Plan(_) => false,
     };
     model.overlays.push(top);
     taken
@@ -184,7 +204,7 @@ pub fn wheel(model: &mut Model, by: isize) -> bool {
         Some(Overlay::Jump(_, choice, _)) => choice.step(by),
         Some(Overlay::Messages(from)) => *from = from.saturating_add_signed(by),
         Some(Overlay::Plan(plan)) => plan.top = plan.top.saturating_add_signed(by),
-        Some(Overlay::Confirm(_) | Overlay::Prompt(_)) => {}
+        Some(Overlay::Confirm(_) | Overlay::Leave(_) | Overlay::Prompt(_)) => {}
     }
     true
 }
@@ -237,7 +257,7 @@ fn typed(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) {
                 prompt.problem = new_id(model, prompt).err();
             }
         }
-        Purpose::Input(_) | Purpose::Reject(_) | Purpose::Comment(..) => {}
+        Purpose::Answer(_) | Purpose::Reject(_) | Purpose::Comment(..) => {}
     }
 }
 
@@ -305,9 +325,9 @@ fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> b
             }
             true
         }
-        Purpose::Input(_) => {
-            model.input_wanted = None;
-            effects.push(Effect::Ask(Command::Answer { line: Some(prompt.field.text().to_owned()) }));
+        Purpose::Answer(question) => {
+            let answer = Answer::Line(prompt.field.text().to_owned());
+            effects.push(Effect::Ask(Command::Answer { question: *question, answer }));
             true
         }
     }

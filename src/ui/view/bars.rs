@@ -97,9 +97,6 @@ fn activity(pen: &Pen<'_>, model: &Model, room: usize) -> Line<'static> {
     if let Some(step) = &model.playhead {
         parts.push(pen.cut(&format!("{} after {step}", pen.glyphs().pointer), room.max(12), Role::BarStrong));
     }
-    if model.until_failure {
-        parts.push(pen.span("until failure", Role::BarStrong));
-    }
     if snapshot.replay_on_save {
         parts.push(pen.span("on save", Role::BarStrong));
     }
@@ -157,6 +154,16 @@ pub fn notice(pen: &mut Pen<'_>, model: &Model, row: Area) {
         let line = Line::from(vec![
             pen.span(format!("{} ", typed.join(" ")), Role::Key),
             pen.cut(&next.join("   "), usize::from(row.width), Role::Hint),
+        ]);
+        pen.line(row, &line);
+        return;
+    }
+    if let Some(question) = model.question() {
+        let key = model.keys.key(Action::Answer).unwrap_or_default();
+        let text = format!("{} asks: {}", question.step, question.text.trim());
+        let line = Line::from(vec![
+            pen.span(format!("{key} "), Role::Key),
+            pen.cut(&text, usize::from(row.width).saturating_sub(2), Role::Warning),
         ]);
         pen.line(row, &line);
         return;

@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
 use super::text;
+use crate::step;
 use crate::ui::app::overlay::{Choice, HelpRow, Plan, Question};
 use crate::ui::app::run::duration;
 use crate::ui::app::{Action, Area, Model, Overlay, Target};
@@ -22,6 +23,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
                 });
             }
             Overlay::Confirm(question) => confirm(pen, model, question),
+            Overlay::Leave(question) => leave(pen, model, question),
             Overlay::Messages(from) => messages(pen, model, *from),
             Overlay::Plan(plan) => draw_plan(pen, model, plan),
             Overlay::Prompt(_) => {}
@@ -121,29 +123,40 @@ fn help(pen: &mut Pen<'_>, model: &Model, choice: &Choice<HelpRow>) {
 }
 
 fn confirm(pen: &mut Pen<'_>, model: &Model, question: &Question) {
+    let choices = [(" y ", "yes   "), ("n esc ", "no")];
+    ask(pen, model, "Sure?", &question.text, &question.details, &choices);
+}
+
+/// A running step asks for leave.
+fn leave(pen: &mut Pen<'_>, model: &Model, question: &step::Question) {
+    let details = ["It waits until you answer; other keys leave it waiting.".to_owned()];
+    let choices = [(" y ", "yes   "), ("n ", "no   "), ("a ", "always   "), ("esc ", "later")];
+    ask(pen, model, question.step.as_str(), &question.text, &details, &choices);
+}
+
+fn ask(pen: &mut Pen<'_>, model: &Model, title: &str, question: &str, details: &[String], choices: &[(&str, &str)]) {
     let width = 60.min(model.size.0.saturating_sub(6));
     let room = usize::from(width.saturating_sub(4));
     let mut lines: Vec<(String, Role)> = vec![(String::new(), Role::Text)];
     let wrapped = |text: &str| text::wrap(text, room).map(|row| row.text).collect::<Vec<_>>();
-    lines.extend(wrapped(&question.text).into_iter().map(|line| (line, Role::Strong)));
+    lines.extend(wrapped(question).into_iter().map(|line| (line, Role::Strong)));
     lines.push((String::new(), Role::Text));
-    for detail in &question.details {
+    for detail in details {
         lines.extend(wrapped(detail).into_iter().map(|line| (line, Role::Text)));
     }
     lines.push((String::new(), Role::Text));
     let height = u16::try_from(lines.len() + 3).unwrap_or(u16::MAX);
-    let inside = open(pen, model, "Sure?", width, height);
+    let inside = open(pen, model, title, width, height);
     for (at, (line, role)) in lines.iter().enumerate() {
         let row = inside.row(u16::try_from(at).unwrap_or(u16::MAX));
         pen.put(row.x + 1, row.y, row.width.saturating_sub(2) * row.height, line, *role);
     }
     let foot = inside.row(inside.height.saturating_sub(1));
-    let line = Line::from(vec![
-        pen.span(" y ", Role::Key),
-        pen.span("yes   ", Role::Hint),
-        pen.span("n esc ", Role::Key),
-        pen.span("no", Role::Hint),
-    ]);
+    let mut line = Line::default();
+    for (key, word) in choices {
+        line.push_span(pen.span((*key).to_owned(), Role::Key));
+        line.push_span(pen.span((*word).to_owned(), Role::Hint));
+    }
     pen.line(foot, &line);
 }
 

@@ -65,7 +65,15 @@ impl Widths {
         let longest = |of: &dyn Fn(&Variable) -> usize, most: usize| {
             state.list().iter().filter(|v| !is_definition(v)).map(of).max().unwrap_or(0).clamp(5, most.max(5))
         };
-        let name = longest(&|v| text::width(&v.name), width / 4) + 2;
+        let part = |row: &Row| match row {
+            Row::Part(way, at) => {
+                let key = state.inside(way).and_then(|inside| inside.parts.get(*at)).map_or(0, |p| text::width(&p.key));
+                key + 2 * way.1.len() + 2
+            }
+            _ => 0,
+        };
+        let parts = state.rows.iter().map(part).max().unwrap_or(0).min(width / 3);
+        let name = longest(&|v| text::width(&v.name), width / 4).max(parts) + 2;
         let kind = longest(&|v| text::width(&v.type_name), width / 6);
         let shape = longest(&|v| v.shape.as_ref().map_or(0, |shape| text::width(shape)), width / 5);
         let value = width.saturating_sub(name + kind + shape + WRITER + 5);
@@ -98,6 +106,9 @@ fn line(pen: &Pen<'_>, model: &Model, widths: &Widths, row: &Row, width: usize) 
                 let (sign, role) = match state.change(variable) {
                     Some(Change::Added) => ("+", Role::Added),
                     Some(Change::Changed) => ("~", Role::Changed),
+                    _ if model.run.snapshot.watched_names.iter().any(|name| **name == *variable.name) => {
+                        (pen.glyphs().breakpoint, Role::Breakpoint)
+                    }
                     _ => (" ", Role::Text),
                 };
                 self::variable(pen, model, widths, variable, fold, sign, role)
