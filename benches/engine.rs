@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reweave::engine::{Engine, Goal, Leaves, MemoryVault, Report, Settings, Task};
+use reweave::engine::{Engine, Goal, Leaves, MemoryCalls, MemoryVault, Report, Settings, Task};
 use reweave::run::{Policy, Preset};
 use reweave::step::{Execution, Kind, VersionNumber};
 
@@ -133,6 +133,7 @@ fn reweave(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration)
         answered: false,
         ignore: Vec::new(),
         vault: Arc::new(MemoryVault::default()),
+        calls: Arc::new(MemoryCalls::default()),
         policy: Policy::of(Preset::Standard),
         asker: None,
         leaves: Leaves::default(),

@@ -172,6 +172,19 @@ fn a_locked_run_reports_what_no_patch_brought() {
 }
 
 #[test]
+fn a_patch_that_never_ends_is_cut_off() {
+    let run = run();
+    let mut command = command(&run, "endless right", &["--json"]);
+    command.env("REWEAVE_AGENT_TRIAL", "3s");
+    let answer = answer(command, "");
+    let done: Value = serde_json::from_str(answer.stdout.trim()).unwrap_or_else(|_| panic!("{answer}"));
+    assert_eq!(verdicts(&done), ["failed", "passed"], "{done}");
+    assert_eq!(done["tries"][0]["why"][0], "its trial did not end in 3 s", "{done}");
+    let after = |turn: usize| &done["tries"][turn]["trial"]["steps"][0]["after"];
+    assert_ne!(after(0), after(1), "{done}");
+}
+
+#[test]
 fn accepting_by_itself_needs_a_gate() {
     let run = run();
     let refused = repair_with(&run, "right", &["--accept"]);
@@ -193,4 +206,34 @@ fn an_agent_that_the_run_names_is_asked_only_once_approved() {
     assert_ne!(answer.status, Some(0), "{answer}");
     assert!(answer.stderr.contains("config --approve"), "{answer}");
     assert!(!run.file("asked").exists());
+}
+
+#[test]
+fn a_function_is_written_anew_until_its_tests_pass() {
+    let run = Run::new(&[
+        (
+            "02_ratio.py",
+            "rows = [3, 4]\n\ndef ratio(row):\n    return 1 / row\n\nratios = [ratio(row) for row in rows]\n",
+        ),
+        ("test_ratio.py", "assert ratio(4) == 0.25\nassert ratio(0) is None\n"),
+    ]);
+    let stub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agents/stub.py");
+    let evolve = |answers: &str| {
+        let agent = format!("python3 '{}' {answers}", stub.display());
+        let rest = ["02_ratio:ratio", "--agent", &agent, "--json"];
+        let answer = run.call("evolve", &rest);
+        serde_json::from_str::<Value>(answer.stdout.trim()).unwrap_or_else(|_| panic!("{answer}"))
+    };
+    let done = evolve("function-wrong function-cheating function");
+    assert_eq!(verdicts(&done), ["failed", "failed", "passed"], "{done}");
+    assert!(run.read("02_ratio.py").contains("return 1 / row\n"), "a person decides");
+    // Only what passed is a proposal.
+    let states = run.json("status", &[])["patches"].to_string();
+    assert_eq!((states.matches("rejected").count(), states.matches("\"tried\"").count()), (2, 1), "{states}");
+    let mut accept = Command::new(env!("CARGO_BIN_EXE_reweave"));
+    accept.args(["patch", "accept", ".", &done["patch"].to_string()]).current_dir(run.path());
+    assert_eq!(answer(accept, "").status, Some(0));
+    assert_eq!(run.call("run", &[]).status, Some(0));
+    let none = run.call("evolve", &["02_ratio:ratio", "--agent", "python3"]);
+    assert!(none.stderr.contains("pass: there is nothing to write anew"), "{none}");
 }

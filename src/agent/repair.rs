@@ -70,12 +70,14 @@ pub struct Taken {
 }
 
 /// What became of a patch on the side.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trial {
     /// Why it does not pass; empty where it does.
     pub against: Vec<String>,
     /// What should be known all the same.
     pub remarks: Vec<String>,
+    /// What it did, in short; nothing where it did not run.
+    pub trial: Option<Value>,
 }
 
 /// What came of an answer.
@@ -120,6 +122,8 @@ pub struct Turn {
     pub verdict: Verdict,
     /// Why, in words; hostile.
     pub why: Vec<String>,
+    /// What the patch did on the side, in short.
+    pub trial: Option<Value>,
     /// How long the agent took.
     pub took_ms: Millis,
     /// What the agent said that it cost, as it said it; hostile.
@@ -203,9 +207,9 @@ impl Repair {
 /// When the ground can't go on; what was kept until then stays.
 pub fn repair<G: Ground>(ground: &mut G, bounds: Bounds) -> Result<Repair, G::Error> {
     let mut turns: Vec<Turn> = Vec::new();
-    let mut effects: Vec<Vec<u8>> = Vec::new();
+    let mut given = Given::default();
     for number in 1..=bounds.tries {
-        match round(ground, bounds, number, &mut turns, &mut effects) {
+        match round(ground, bounds, number, &mut turns, &mut given) {
             Ok(Some((how, offered))) => return Ok(Repair::ended(how, offered, turns)),
             Ok(None) => {}
             // What was asked for last may have failed for no other reason.
@@ -216,13 +220,39 @@ pub fn repair<G: Ground>(ground: &mut G, bounds: Bounds) -> Result<Repair, G::Er
     Ok(Repair::ended(Ending::Exhausted, Vec::new(), turns))
 }
 
+/// The answers that were given.
+#[derive(Debug, Default)]
+struct Given {
+    /// What tells their effects from one another.
+    effects: Vec<Vec<u8>>,
+    /// Their texts, cut; one a turn.
+    texts: Vec<String>,
+}
+
+/// Most of an answer that the agent is told of again, in characters.
+const TOLD: usize = 8_000;
+
+impl Given {
+    /// What the agent is told of what it answered before.
+    fn tried(&self, turns: &[Turn]) -> Value {
+        let told = |(turn, text): (&Turn, &String)| {
+            let mut told = json!(turn);
+            if let Some(object) = told.as_object_mut() {
+                object.insert("answer".to_owned(), json!(text));
+            }
+            told
+        };
+        turns.iter().zip(&self.texts).map(told).collect()
+    }
+}
+
 /// One try. Gives how the loop ends, where it does.
 fn round<G: Ground>(
     ground: &mut G,
     bounds: Bounds,
     number: u32,
     turns: &mut Vec<Turn>,
-    effects: &mut Vec<Vec<u8>>,
+    given: &mut Given,
 ) -> Result<Option<(Ending, Vec<PatchId>)>, G::Error> {
     let stopped = Ok(Some((Ending::Stopped, Vec::new())));
     if ground.is_stopped() {
@@ -232,7 +262,7 @@ fn round<G: Ground>(
     let question = |candidate: u32| {
         let mut question = asked.clone();
         if let Some(object) = question.as_object_mut() {
-            object.insert("tried".to_owned(), json!(turns));
+            object.insert("tried".to_owned(), given.tried(turns));
             object.insert("tries_left".to_owned(), json!(bounds.tries - number + 1));
             object.insert("candidate".to_owned(), json!({"number": candidate, "of": bounds.candidates}));
         }
@@ -250,6 +280,7 @@ fn round<G: Ground>(
             patch: None,
             verdict: Verdict::NoAnswer,
             why: Vec::new(),
+            trial: None,
             took_ms: 0,
             cost: None,
             call: None,
@@ -257,6 +288,7 @@ fn round<G: Ground>(
         };
         match answer {
             Err(none) => {
+                given.texts.push(String::new());
                 turn.why.push(none.to_string());
                 unasked |= matches!(none, NoAnswer::NoProgram | NoAnswer::NotStarted { .. });
             }
@@ -264,10 +296,11 @@ fn round<G: Ground>(
                 turn.took_ms = Millis::try_from(answer.took.as_millis()).unwrap_or(Millis::MAX);
                 turn.said = answer.said;
                 let told = Told::read(answer.text);
+                given.texts.push(String::from_utf8_lossy(&told.patch).chars().take(TOLD).collect());
                 (turn.cost, turn.call) = (told.cost.clone(), told.call.clone());
                 let taken = ground.take_in(&told)?;
                 turn.patch = Some(taken.patch);
-                if effects.contains(&taken.effect) {
+                if given.effects.contains(&taken.effect) {
                     turn.verdict = Verdict::Repeated;
                 } else if let Some(obstacle) = taken.obstacle {
                     turn.verdict = Verdict::Refused;
@@ -275,7 +308,7 @@ fn round<G: Ground>(
                 } else {
                     to_try.push((round.len(), taken.patch));
                 }
-                effects.push(taken.effect);
+                given.effects.push(taken.effect);
             }
         }
         round.push(turn);
@@ -287,6 +320,7 @@ fn round<G: Ground>(
             let Some(turn) = round.get_mut(*place) else { continue };
             turn.verdict = if trial.against.is_empty() { Verdict::Passed } else { Verdict::Failed };
             turn.why = trial.against.into_iter().chain(trial.remarks).collect();
+            turn.trial = trial.trial;
         }
     }
     let stop = ground.is_stopped();

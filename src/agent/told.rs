@@ -26,6 +26,15 @@ pub struct Told {
 }
 
 impl Told {
+    /// What an answer that is no patch says besides: the id of the call, the model, the tokens.
+    pub fn beside(text: &[u8]) -> Self {
+        let Ok(Value::Object(mut told)) = serde_json::from_slice::<Value>(text) else { return Self::default() };
+        let mut word = |key: &str| Some(told.remove(key)?.as_str()?.chars().take(LONGEST).collect::<String>());
+        let (call, model) = (word("call"), word("model"));
+        let tokens = told.remove("tokens").and_then(|tokens| serde_json::from_value(tokens).ok());
+        Self { call, model, tokens, ..Self::default() }
+    }
+
     /// An answer may be the patch alone, or `{"patch": text, "cost": …, "call": text, "model": text, "tokens":
     /// {"input": n, "output": n}}`, all but the patch optional.
     ///

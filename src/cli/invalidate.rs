@@ -21,12 +21,22 @@ pub struct Args {
     /// The steps
     #[arg(value_name = "STEP", required = true)]
     steps: Vec<String>,
+
+    /// Only the answer of this call of the step, so that it is asked again: its number in `reweave show`, or how its key
+    /// begins
+    #[arg(long, value_name = "CALL")]
+    call: Option<String>,
 }
 
 /// Marks.
 pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let mut session = Session::open(&args.dir, Options::default(), context)?;
     let steps = args.steps.iter().map(|text| session.step(text)).collect::<Result<Vec<StepId>, _>>()?;
-    let summary = session.ask(Command::Invalidate { steps: steps.clone() }, context, |_| Ok(()))?;
+    let command = match (args.call, steps.as_slice()) {
+        (None, _) => Command::Invalidate { steps: steps.clone() },
+        (Some(call), [step]) => Command::InvalidateCall { step: step.clone(), call },
+        (Some(_), _) => return Err(CliError::new("--call is of one step").hint("name the step that made the call")),
+    };
+    let summary = session.ask(command, context, |_| Ok(()))?;
     context.answer(&json!({"invalidated": steps}), |_| format!("{}\n", summary.text))
 }

@@ -11,6 +11,7 @@
 
 mod context;
 mod error;
+mod evolve;
 mod export;
 mod paint;
 
@@ -99,6 +100,7 @@ subcommands! {
     Graph => graph,
     Context => agent_context,
     Repair => repair,
+    Evolve => evolve,
     Verify => verify,
     Invalidate => invalidate,
     Log => log,

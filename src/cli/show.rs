@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::shapes::{ShownError, duration, is_recorded, millis, reasons, why};
 use super::{CliError, Context, Palette, Role};
 use crate::step::{Execution, Outcome, StepId, Stream, Version, VersionNumber, plain, plain_line};
 use crate::store::{Reader, Recorded, StoreError};
-use crate::workbench::{Options, StepRow};
+use crate::workbench::{CallView, Command, Event, Options, StepRow};
 
 /// Show a step: its source, where it came from, its executions and its output
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,9 @@ pub struct Args {
 /// Most executions that are listed.
 const LISTED: usize = 20;
 
+/// Most of a call's answer that is told in its line, in characters.
+const ANSWER: usize = 80;
+
 /// All that is shown of a step.
 struct Shown<'a> {
     row: Option<&'a StepRow>,
@@ -40,11 +44,12 @@ struct Shown<'a> {
     source: String,
     versions: &'a [Version],
     executions: &'a [Recorded],
+    calls: &'a [CallView],
 }
 
 /// Shows.
 pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
-    let session = Session::open(&args.dir, Options::default(), context)?;
+    let mut session = Session::open(&args.dir, Options::default(), context)?;
     let store = Reader::open(&args.dir)?;
     // A step that was removed can still be shown.
     let id = match session.step(&args.step) {
@@ -71,7 +76,14 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         .into_iter()
         .filter(|recorded| wanted.is_none_or(|number| recorded.execution.version == number))
         .collect();
+    let asked = session.ask_for(Command::Calls { step: id.clone() }, context, |event| match event {
+        Event::Calls { calls, .. } => Some(Arc::clone(calls)),
+        _ => None,
+    });
+    // Of a step that was removed nothing is asked.
+    let calls = asked.ok().filter(|_| wanted.is_none()).unwrap_or_default();
     let shown = Shown {
+        calls: &calls,
         row: session.snapshot().steps.iter().find(|row| row.id == id).map(|row| &**row),
         id: &id,
         version,
@@ -92,6 +104,26 @@ impl From<StoreError> for CliError {
     }
 }
 
+/// A call in a line, under the one that made it.
+fn call_line(call: &CallView, palette: Palette) -> String {
+    let inset = "  ".repeat(call.depth);
+    let name = plain_line(&format!("{}({})", call.name, call.shown)).into_owned();
+    let mut line = format!("{:>3}  {inset}{}", call.number, palette.paint(Role::Name, name));
+    if let Some(round) = call.rounds.last() {
+        let answer: String = plain_line(&round.answer).chars().take(ANSWER).collect();
+        let _ = write!(line, "  {}", palette.paint(Role::Dim, answer));
+        let tokens: u64 =
+            call.rounds.iter().filter_map(|round| round.tokens).map(|tokens| tokens.input + tokens.output).sum();
+        if tokens > 0 {
+            let _ = write!(line, "  {tokens} tokens");
+        }
+        if !round.kept {
+            let _ = write!(line, "  {}", palette.paint(Role::Warn, "asked again at the next run"));
+        }
+    }
+    line
+}
+
 impl Shown<'_> {
     fn document(&self) -> Value {
         json!({
@@ -104,6 +136,7 @@ impl Shown<'_> {
             "provenance": provenance(self.version),
             "versions": self.versions.iter().map(provenance).collect::<Vec<_>>(),
             "executions": self.executions.iter().map(execution).collect::<Vec<_>>(),
+            "calls": self.calls,
         })
     }
 
@@ -128,6 +161,12 @@ impl Shown<'_> {
         if let Some(last) = self.executions.first() {
             let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, headline(&last.execution)));
             push_result(&mut page, &last.execution, palette);
+        }
+        if !self.calls.is_empty() {
+            let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, "calls"));
+            for call in self.calls {
+                let _ = writeln!(page, "  {}", call_line(call, palette));
+            }
         }
         if self.executions.len() > 1 {
             let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, "before that"));

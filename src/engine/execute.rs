@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::answers::Answers;
+use super::calls::Answering;
 use super::disk::Disk;
 use super::line::Node;
 use super::output::Capture;
@@ -81,7 +82,9 @@ pub(super) fn execute(
         memory: bench.settings.memory,
         processes: bench.settings.processes,
     };
-    let ending = node.process.attend(&limits, bench.stop, &mut hearing);
+    let mut answering = Answering::new(Arc::clone(&bench.settings.calls), task.id.clone());
+    let ending = node.process.attend(&limits, bench.stop, &mut answering, &mut hearing);
+    answering.end();
     let ruled = node.process.warden.as_ref().map(|warden| {
         let mut effects = warden.end();
         effects.extend(warden.missing.iter().map(|what| Effect::Unguarded { what: what.clone() }));
@@ -279,6 +282,7 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
     seen.rebound = observed.rebound;
     seen.left = observed.left;
     seen.nondeterministic = observed.clock;
+    seen.calls = observed.calls;
     seen.doubts = observed.doubts;
     seen.answers = observed.answers;
     if !observed.packages.is_empty() {

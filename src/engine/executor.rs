@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Engine, EngineError, Goal, Leaves, MemoryVault, Report, Settings, StopHandle, Task};
+use super::{Engine, EngineError, Goal, Leaves, MemoryCalls, MemoryVault, Report, Settings, StopHandle, Task};
 use crate::run::{Policy, Preset};
 use crate::step::{Execution, Kind, Reason, StepId, Variable, VersionNumber};
 
@@ -81,6 +81,7 @@ impl Executor {
             answered: false,
             ignore: [".reweave", "patches", "reweave.toml"].iter().map(PathBuf::from).collect(),
             vault: Arc::new(MemoryVault::default()),
+            calls: Arc::new(MemoryCalls::default()),
             policy: Policy::of(Preset::Standard),
             asker: None,
             leaves: Leaves::default(),

@@ -9,6 +9,7 @@
 //! - [`Aside`]: a second engine from [`Engine::aside`] that can't touch the run: for trials and for checking.
 //! - [`Verification`]: everything run from nothing on the side, compared with what is held.
 //! - [`Answers`]: where the answer to a step's question is put.
+//! - [`Calls`]: who answers the calls that steps make once, and keeps the answers.
 //! - [`Vault`]: where it keeps values and file contents between runs.
 //! - [`InterpreterParser`]: a one-off process that judges sources and runs none of them.
 //!
@@ -24,6 +25,7 @@
 mod answers;
 mod aside;
 mod brood;
+mod calls;
 mod disk;
 mod execute;
 mod executor;
@@ -52,6 +54,7 @@ mod warden;
 
 pub use answers::Answers;
 pub use aside::{Aside, Isolation};
+pub use calls::{Call, Calls, MemoryCalls};
 pub use executor::{Executed, Executor};
 pub use leave::{Asker, Leave, Leaves, Question};
 pub use parser::InterpreterParser;

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
 use super::brood::{Brood, standing};
+use super::calls::Answering;
 use super::protocol::{
     ASKED, AsideHead, AsideReply, Ask, AskedReply, DATA_LIMIT, Done, ForkReply, JSON_LIMIT, PutReply, RootReply,
 };
@@ -27,7 +28,8 @@ use crate::run::{Area, Decision};
 use crate::step::{Answer, QuestionId, Stream};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 18] = [
+const MODULES: [(&str, &str); 19] = [
+    ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
@@ -440,7 +442,13 @@ impl Process {
 
     /// Waits for a running step, taking its output as it comes, until it answers or dies; cuts it off when
     /// asked or when its time is up: interrupt, then terminate, then kill.
-    pub(super) fn attend(&mut self, limits: &Bounds, stop: &StopHandle, ear: &mut dyn Ear) -> Ending {
+    pub(super) fn attend(
+        &mut self,
+        limits: &Bounds,
+        stop: &StopHandle,
+        answering: &mut Answering,
+        ear: &mut dyn Ear,
+    ) -> Ending {
         let start = Instant::now();
         // How long it waited for answers: that is not the step's time.
         let mut waited = Duration::ZERO;
@@ -463,6 +471,10 @@ impl Process {
             drain(&self.stdout, Stream::Stdout, &mut print);
             drain(&self.stderr, Stream::Stderr, &mut print);
             match incoming.read(&self.socket) {
+                Ok(true) if Answering::is_call(incoming.json()) => {
+                    let (json, data) = std::mem::take(&mut incoming).take();
+                    answering.take(&json, data, &self.socket);
+                }
                 Ok(true) => {
                     drain(&self.stdout, Stream::Stdout, &mut print);
                     drain(&self.stderr, Stream::Stderr, &mut print);
@@ -471,7 +483,7 @@ impl Process {
                         let text = serde_json::from_slice::<AskedReply>(&json).map(|asked| asked.ask);
                         match ear.asked(text.unwrap_or_default()) {
                             Some(question) => asked = Some((question, Instant::now())),
-                            None => self.tell(None, Some(NOBODY)),
+                            None => answering.between(|| self.tell(None, Some(NOBODY))),
                         }
                         continue;
                     }
@@ -491,10 +503,10 @@ impl Process {
                 && cut.is_none()
                 && let Some(answer) = ear.answer(question)
             {
-                match &answer {
+                answering.between(|| match &answer {
                     Answer::Line(line) => self.tell(Some(line), None),
                     _ => self.tell(None, None),
-                }
+                });
                 waited += since.elapsed();
                 asked = None;
             }
@@ -526,6 +538,7 @@ impl Process {
                 }
             }
             if let Some((reason, since)) = cut {
+                answering.stop();
                 while let Some(&(after, signal)) = signals.peek()
                     && since.elapsed() >= after
                 {
@@ -632,6 +645,11 @@ impl Incoming {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// The JSON of a message that is whole.
+    fn json(&self) -> &[u8] {
+        self.bytes.get(Self::HEAD..).unwrap_or_default()
     }
 
     fn take(mut self) -> (Vec<u8>, Vec<u8>) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::wall::WallHead;
-use crate::step::{Answered, Digest, Inside, Name, StepError};
+use crate::step::{Answered, CallFrame, Digest, Inside, Name, StepError};
 
 /// Longest JSON that is accepted from a worker, in bytes.
 pub(super) const JSON_LIMIT: u32 = 512 << 20;
@@ -157,6 +157,7 @@ pub(super) struct Observed {
     pub left_behind: Vec<String>,
     pub packages: Vec<String>,
     pub answers: Vec<Answered>,
+    pub calls: Vec<CallFrame>,
 }
 
 /// A displayed value.

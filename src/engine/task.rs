@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::calls::Calls;
 use super::leave::{Asker, Leaves};
 use super::vault::Vault;
 use crate::run::Policy;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub ignore: Vec<PathBuf>,
     /// Where values and file contents are kept between runs.
     pub vault: Arc<dyn Vault>,
+    /// Who answers calls that are made once.
+    pub calls: Arc<dyn Calls>,
     /// What steps may do outside their namespace.
     pub policy: Policy,
     /// Who is asked where the policy asks; without anyone it is no.

@@ -21,7 +21,7 @@ use super::state::Verdict;
 use super::task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use super::wall;
-use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, StepId};
+use crate::step::{CallFrame, Digest, Execution, FileContent, Name, Outcome, Reason, StepId};
 
 /// A checkpoint is made once this many times its cost was spent since the last.
 pub(super) const CHECKPOINT_PAYS: u64 = 20;
@@ -307,9 +307,10 @@ impl Engine {
                     Verdict::Stale(reasons) => reasons,
                     Verdict::Fresh => match self.changed_file(walk, execution) {
                         Some(path) => vec![Reason::FileChanged { path }],
-                        None => match self.other_interpreter(execution) {
-                            Some(what) => vec![Reason::InterpreterChanged { what }],
-                            None => return Some(Choice::Keep(Arc::clone(execution))),
+                        None => match (self.changed_answer(execution), self.other_interpreter(execution)) {
+                            (Some(what), _) => vec![Reason::AmbientChanged { what }],
+                            (None, Some(what)) => vec![Reason::InterpreterChanged { what }],
+                            (None, None) => return Some(Choice::Keep(Arc::clone(execution))),
                         },
                     },
                 }
@@ -331,6 +332,15 @@ impl Engine {
             }
         }
         None
+    }
+
+    /// The first call of a recorded execution whose answer is not kept any more, or is another.
+    fn changed_answer(&self, execution: &Execution) -> Option<String> {
+        let calls = &self.settings.calls;
+        let mut frames = execution.observation.calls.iter();
+        let changed =
+            |frame: &&CallFrame| frame.rounds.iter().any(|round| calls.kept(&round.key) != Some(round.answer));
+        frames.find(changed).map(|frame| format!("the answer of {}", frame.name))
     }
 
     /// The interpreter or package that is another than the one that ran `execution`. Known once a process

@@ -271,6 +271,36 @@ pub struct Observation {
     /// What it asked, and what it was answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answered>,
+    /// The calls that it made whose answers are kept, in the order in which they began. The answers are inputs of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallFrame>,
+}
+
+/// A call that a step made and whose answer is kept: a frame under the step, or under the call that made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallFrame {
+    /// The name of the function; hostile.
+    pub name: String,
+    /// Its arguments in short; hostile.
+    pub shown: String,
+    /// The call that made it, by its place among the step's calls; `None` for one that the step made itself.
+    pub parent: Option<usize>,
+    /// What was asked, one after the other: more than once where an answer was of a wrong type, or had others called
+    /// first; nothing where the function has a body of its own.
+    pub rounds: Vec<CallRound>,
+}
+
+/// A question and its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRound {
+    /// Digest of all that was asked.
+    pub key: Digest,
+    /// Digest of the answer.
+    pub answer: Digest,
+    /// Whether it was asked then, and not known before.
+    #[serde(default)]
+    pub asked: bool,
 }
 
 /// The value of a name after a step.

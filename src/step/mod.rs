@@ -27,8 +27,8 @@ mod version;
 
 pub use digest::Digest;
 pub use execution::{
-    Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome, Output, Saw, Seen,
-    StackLine, StepError, Stream, Written,
+    CallFrame, CallRound, Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome,
+    Output, Saw, Seen, StackLine, StepError, Stream, Written,
 };
 pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};

@@ -16,7 +16,7 @@ use crate::step::{Digest, Millis};
 /// What may be cleared away.
 ///
 /// Never: a version of a step, its provenance or what its author was shown; a patch in whatever state, its trials
-/// and remarks; the journal that undo uses; a file's content kept because a person edited it, or named in a note of the
+/// and remarks; the journal that undo uses; what calls that are made once gave; a file's content kept because a person edited it, or named in a note of the
 /// engine's (what was there before any step wrote it); what was renamed, marked or remarked. Of executions these are kept:
 ///
 /// - those that ended within the last `days`;
@@ -221,6 +221,7 @@ const REFERENCES: &str = "
     UNION ALL SELECT result FROM trial
     UNION ALL SELECT before FROM deed_file WHERE before IS NOT NULL
     UNION ALL SELECT after FROM deed_file WHERE after IS NOT NULL
+    UNION ALL SELECT question FROM call UNION ALL SELECT answer FROM call
     UNION ALL SELECT blob FROM kept_file UNION ALL SELECT blob FROM saved
     UNION ALL SELECT blob.id FROM blob JOIN (
         SELECT source AS context FROM version WHERE source IS NOT NULL

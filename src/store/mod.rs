@@ -20,6 +20,7 @@
 
 mod back;
 mod blob;
+mod call;
 mod deed;
 mod error;
 mod event;
@@ -52,6 +53,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use blob::LARGEST_BLOB;
+pub use call::KeptCall;
 pub use deed::{Change, DeedError, Done, Plan, Recovered};
 pub use error::StoreError;
 pub use execution::{Brief, Latest, Recorded};

@@ -6,7 +6,12 @@ use super::StoreError;
 
 /// Each entry takes the schema one number forward; the first makes it from nothing. An entry that was
 /// released is never changed again.
-const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The newest schema that this reweave knows: `PRAGMA user_version`.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;

@@ -103,6 +103,17 @@ impl Desk {
                 self.send(client, Event::Diagnosis { step, diagnosis });
                 Ok(Some(Summary::default()))
             }
+            Command::Calls { step } => {
+                self.known([step.clone()])?;
+                let calls = Arc::new(self.calls_of(&step));
+                self.send(client, Event::Calls { step, calls });
+                Ok(Some(Summary::default()))
+            }
+            Command::InvalidateCall { step, call } => {
+                self.known([step.clone()])?;
+                self.forget(&step, &call).map(|text| Some(Summary { text, ..Summary::default() }))
+            }
+            Command::Evolve(wish) => self.evolve(client, ticket, wish).map(|()| None),
             Command::Repair(wish) => self.repair(client, ticket, wish).map(|()| None),
             Command::Remark { step, turn } => {
                 self.known([step.clone()])?;
@@ -246,7 +257,8 @@ impl Desk {
         let mine = |job: &Job| job.client == client || guests.contains(&job.client);
         let (own, others): (VecDeque<Job>, VecDeque<Job>) = self.jobs.drain(..).partition(mine);
         let is_current = self.current.as_ref().is_some_and(|(job, _)| mine(job));
-        let all = own.is_empty() && !is_current && guests.is_empty();
+        // What a loop asked for may have ended just now: it stops nothing else.
+        let all = own.is_empty() && !is_current && guests.is_empty() && !self.guests.contains_key(&client);
         if all {
             guests = self.stop_guests(None);
         }

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::calls::StoreCalls;
 use super::code::{self, Code};
 use super::files::FileLook;
 use super::marks::{self, Held, Subject, Verdict};
@@ -242,6 +243,12 @@ impl Book {
     /// What is wrong with files and directories of the run.
     pub(super) fn problems(&self) -> &[FileProblem] {
         &self.problems
+    }
+
+    /// Has answers of calls looked up here from now on.
+    pub(super) fn look_up_answers(&mut self, calls: Arc<StoreCalls>) {
+        self.files.calls = Some(calls);
+        self.judge();
     }
 
     /// What frames say that they returned.

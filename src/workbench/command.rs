@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use super::RepairWish;
+use super::{EvolveWish, RepairWish};
 use crate::agent::Turn;
 use crate::step::{Answer, FileChange, Name, PatchId, Provenance, QuestionId, StepId, VersionNumber};
 use crate::store::query::Moment;
@@ -64,6 +64,18 @@ pub enum Command {
     Invalidate {
         /// Which.
         steps: Vec<StepId>,
+    },
+    /// Ask what calls a step made whose answers are kept: answered by [`super::Event::Calls`].
+    Calls {
+        /// Which.
+        step: StepId,
+    },
+    /// Let go of the answer of a call, so that it is asked again.
+    InvalidateCall {
+        /// The step that made it.
+        step: StepId,
+        /// The call: its number among the step's calls, or how its key begins.
+        call: String,
     },
     /// Answer a question that a running step waits with: one of [`super::Snapshot::questions`].
     Answer {
@@ -201,6 +213,9 @@ pub enum Command {
     /// Ask an agent for patches to a failed step until one passes on the side, a bounded number of times. Each turn is
     /// told by [`super::Event::Turn`]; answered by [`super::Event::Repaired`].
     Repair(RepairWish),
+    /// Ask an agent to write a function anew until the tests that use it pass, a bounded number of times. Answered as
+    /// [`Command::Repair`] is.
+    Evolve(EvolveWish),
     /// Keep a turn of a repair in the history of its step, and tell it.
     Remark {
         /// Which step.

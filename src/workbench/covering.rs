@@ -115,6 +115,15 @@ pub(super) fn changed_names(before: &str, after: &str) -> Vec<Name> {
     names
 }
 
+/// The text of a function at the outermost level of a text, with its decorators.
+pub(super) fn function(text: &str, name: &str) -> Option<String> {
+    let defines = |line: &str| {
+        let rest = line.strip_prefix("def ").or_else(|| line.strip_prefix("async def "));
+        rest.and_then(|rest| rest.strip_prefix(name)).is_some_and(|rest| rest.trim_start().starts_with(['(', '[']))
+    };
+    blocks(text).into_iter().find(|block| block.lines().any(defines))
+}
+
 /// The statements of a text at its outermost level, with the decorators above and the lines that belong to them.
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::book::{Book, Changes, failure};
+use super::calls::StoreCalls;
 use super::engine_room::{EngineRoom, News, Work};
 use super::guest::{Ended, Hosted};
 use super::job::{Halts, Job, JobKind, Wanted};
@@ -50,6 +51,8 @@ pub(super) struct Desk {
     pub(super) book: Book,
     pub(super) shelf: Shelf,
     pub(super) setup: Setup,
+    /// The calls that steps make once.
+    pub(super) calls: Arc<StoreCalls>,
     options: Options,
     inputs: Receiver<Input>,
     /// For what is started here and tells here.
@@ -93,11 +96,18 @@ pub(super) struct Desk {
 
 impl Desk {
     /// A desk for an opened run.
-    pub(super) fn new(book: Book, setup: Setup, options: Options, inputs: Receiver<Input>, own: Sender<Input>) -> Self {
+    pub(super) fn new(
+        book: Book,
+        setup: Setup,
+        calls: Arc<StoreCalls>,
+        options: Options,
+        (inputs, own): (Receiver<Input>, Sender<Input>),
+    ) -> Self {
         Self {
             book,
             shelf: Shelf::default(),
             setup,
+            calls,
             options,
             inputs,
             own,
@@ -273,6 +283,7 @@ impl Desk {
                 if let Some(watcher) = &self.watcher {
                     watcher.set_exclude(exclude);
                 }
+                self.calls.ask_of(setup.agent(self.book.dir()));
                 self.setup = setup;
                 self.outdated = true;
                 self.unsettled = true;
@@ -400,7 +411,7 @@ impl Desk {
             Some(room) => Ok(room),
             none => {
                 let store = self.book.store().another().map_err(failure)?;
-                let settings = self.setup.engine(self.book.dir(), store)?;
+                let settings = self.setup.engine(self.book.dir(), store, Arc::clone(&self.calls))?;
                 let own = self.own.clone();
                 let tell = move |news| drop(own.send(Input::Engine(news)));
                 Ok(none.insert(EngineRoom::start(settings, tell).map_err(engine_failure)?))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContextView, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use super::{CallView, ContextView, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
 use crate::agent::{Repair, Turn};
 use crate::engine::{Halt, Verified};
 use crate::feedback::Diagnosis;
@@ -138,6 +138,13 @@ pub enum Event {
         patch: PatchId,
         /// What it did.
         trial: Arc<TrialView>,
+    },
+    /// The calls that a step made whose answers are kept.
+    Calls {
+        /// Which step.
+        step: StepId,
+        /// Its calls, in the order in which they began.
+        calls: Arc<Vec<CallView>>,
     },
     /// A turn of a repair is done.
     Turn {

@@ -4,9 +4,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::calls::StoreCalls;
 use super::marks::Disk;
+use crate::engine::Calls as _;
 use crate::step::{Digest, FileContent};
 
 /// Files over this size are told by size and time alone: what is not kept is not compared either.
@@ -17,6 +20,8 @@ const LARGEST: u64 = 256 << 20;
 pub(super) struct FileLook {
     root: PathBuf,
     known: RefCell<HashMap<PathBuf, (Stamp, Digest)>>,
+    /// The answers of calls, which steps look at as they do at files.
+    pub(super) calls: Option<Arc<StoreCalls>>,
 }
 
 /// What tells that a file is as it was, without reading it.
@@ -54,7 +59,7 @@ impl Stamp {
 impl FileLook {
     /// The files of the run in `root`.
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { root, known: RefCell::default() }
+        Self { root, known: RefCell::default(), calls: None }
     }
 
     /// The bytes of a regular file within the run, if they are few enough to be kept.
@@ -82,6 +87,10 @@ impl FileLook {
 }
 
 impl Disk for FileLook {
+    fn kept(&self, call: &Digest) -> Option<Digest> {
+        self.calls.as_ref().and_then(|calls| calls.kept(call))
+    }
+
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool> {
         let path = self.root.join(path);
         let found = match fs::symlink_metadata(&path) {

@@ -58,6 +58,9 @@ pub(super) struct Verdict {
 pub(super) trait Disk {
     /// Whether `content` is at `path` now; `None` where that can't be told cheaply.
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool>;
+
+    /// Digest of the answer that is kept of a call.
+    fn kept(&self, call: &Digest) -> Option<Digest>;
 }
 
 /// What a name holds at a point of the walk.
@@ -138,6 +141,7 @@ impl<'a> Walk<'a> {
             Some(held) => {
                 self.compare_names(held.execution, &mut reasons, &mut used);
                 self.compare_files(held.execution, &mut reasons, &mut used_files);
+                self.compare_calls(held.execution, &mut reasons);
             }
         }
         if subject.marked {
@@ -304,6 +308,14 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn compare_calls(&self, execution: &Execution, reasons: &mut Reasons) {
+        for frame in &execution.observation.calls {
+            if frame.rounds.iter().any(|round| self.disk.kept(&round.key) != Some(round.answer)) {
+                reasons.push(Reason::AmbientChanged { what: format!("the answer of {}", frame.name) });
+            }
+        }
+    }
+
     /// For a text that has no record yet: whom it needs, as far as the text says.
     fn look_up_text(&self, subject: &Subject<'_>, reasons: &mut Reasons, used: &mut BTreeMap<usize, Vec<Name>>) {
         for name in subject.reads {
@@ -420,6 +432,10 @@ mod tests {
     struct Touched(&'static [&'static str]);
 
     impl Disk for Touched {
+        fn kept(&self, _: &Digest) -> Option<Digest> {
+            None
+        }
+
         fn holds(&self, path: &str, _: &FileContent) -> Option<bool> {
             Some(!self.0.contains(&path))
         }

@@ -1,10 +1,12 @@
 //! Opening a run: here, or in the process that has it open already.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use super::book::Book;
+use super::book::{Book, failure};
+use super::calls::StoreCalls;
 use super::desk::{Desk, Input, OPENER};
 use super::setup::Setup;
 use super::{Event, Failure, Handle, Level, Request};
@@ -69,14 +71,18 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
         owner::Claimed::There(stream) => return Ok(Opened::There(stream)),
         owner::Claimed::Here(ownership) => ownership,
     };
-    let book = Book::open(dir, tree, setup.on_error(), setup.parser())?;
+    let mut book = Book::open(dir, tree, setup.on_error(), setup.parser())?;
     for text in book.notices().chain(setup.notices()) {
         let _ = events.send(Event::Notice { level: Level::Warning, text });
     }
+    let calls = book.store().another().and_then(|store| StoreCalls::open(store, setup.key())).map_err(failure)?;
+    let calls = Arc::new(calls);
+    calls.ask_of(setup.agent(book.dir()));
+    book.look_up_answers(Arc::clone(&calls));
     let (inputs, queue) = mpsc::channel();
     let _ = inputs.send(Input::Join(OPENER, events.clone()));
     let watch = options.watch;
-    let mut desk = Desk::new(book, setup, options.clone(), queue, inputs.clone());
+    let mut desk = Desk::new(book, setup, calls, options.clone(), (queue, inputs.clone()));
     desk.read_patches()?;
     #[cfg(unix)]
     let door = ownership.map(|ownership| owner::Door::open(ownership, inputs.clone()));

@@ -4,16 +4,18 @@
 //! accepted where that was asked for and a gate was named.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::desk::{ClientId, Desk};
+use super::evolving::Evolution;
 use super::guest::{Ended, Guest};
 use super::moment::now;
 use super::{Command, Event, Failure, Summary, Ticket, TrialStep, TrialView};
 use crate::agent::{
-    AgentCommand, Answer, Bounds, Ending, Ground, NoAnswer, Taken, Told, Trial, Turn, VOCABULARY, repair,
+    AgentCommand, Answer, Bounds, Ending, Ground, NoAnswer, Taken, Told, Trial, Turn, VOCABULARY, Verdict, repair,
 };
 use crate::step::{Author, Patch, PatchId, PatchState, Provenance, Status, StepId};
 
@@ -54,9 +56,10 @@ impl Desk {
         };
         let reviewer =
             (!settings.reviewer.is_empty()).then(|| AgentCommand { words: settings.reviewer.clone(), ..agent.clone() });
-        let must_approve = verify.reviewer;
+        let (must_approve, longest) = (verify.reviewer, settings.trial);
         self.host((client, ticket), wish.step.clone(), move |guest| {
-            Loop { guest, agent, reviewer, must_approve, step: wish.step }.run(bounds, wish.accept)
+            Loop { guest, agent, reviewer, must_approve, step: wish.step, longest, evolution: None }
+                .run(bounds, wish.accept)
         })
     }
 
@@ -78,17 +81,21 @@ impl Desk {
 }
 
 /// The loop's ground: the desk, and programs that are asked.
-struct Loop {
-    guest: Guest,
-    agent: AgentCommand,
-    reviewer: Option<AgentCommand>,
+pub(super) struct Loop {
+    pub(super) guest: Guest,
+    pub(super) agent: AgentCommand,
+    pub(super) reviewer: Option<AgentCommand>,
     /// Whether what the reviewer rejects does not pass.
-    must_approve: bool,
-    step: StepId,
+    pub(super) must_approve: bool,
+    pub(super) step: StepId,
+    /// The longest that a trial may take.
+    pub(super) longest: Option<Duration>,
+    /// The function that is written anew; else it is the step that is repaired.
+    pub(super) evolution: Option<Evolution>,
 }
 
 impl Loop {
-    fn run(mut self, bounds: Bounds, accept: bool) -> Ended {
+    pub(super) fn run(mut self, bounds: Bounds, accept: bool) -> Ended {
         self.bring_up_to_date()?;
         let done = repair(&mut self, bounds)?;
         let mut summary = Summary { text: format!("{}: {}", self.step, done.line()), ..Summary::default() };
@@ -105,6 +112,9 @@ impl Loop {
 
     /// An old failure is no ground for a repair.
     fn bring_up_to_date(&mut self) -> Result<(), Failure> {
+        if let Some(evolution) = &self.evolution {
+            return evolution.bring_up_to_date(&mut self.guest.talk, &self.step);
+        }
         let mut status = Status::Never;
         let step = self.step.clone();
         self.guest.talk.ask(Command::Run { steps: vec![step.clone()], retry_failed: false }, |event| {
@@ -132,7 +142,16 @@ impl Loop {
         })?;
         let faults = weight.faults.iter().map(|fault| format!("{}:{}: {}", fault.path, fault.line, fault.what));
         let weakened = weight.weakened.iter().map(|how| format!("it weakens what checks it: {how}"));
-        Ok(faults.chain(weakened).collect())
+        let mut against: Vec<String> = faults.chain(weakened).collect();
+        if let Some(evolution) = &self.evolution {
+            let patch = self.guest.talk.ask_for(Command::Patch { patch }, |event| match event {
+                Event::Patch(found) if found.id == patch => Some(Arc::clone(found)),
+                _ => None,
+            })?;
+            let paths: Vec<&str> = patch.files.iter().map(|file| file.path.as_str()).collect();
+            against.extend(evolution.against_files(&paths));
+        }
+        Ok(against)
     }
 
     /// What stands against a patch once it ran.
@@ -143,11 +162,13 @@ impl Loop {
             Some(step) => against.push(told(step)),
             None => against.push(format!("{} did not run with it", self.step)),
         }
+        let mine = |step: &StepId| self.evolution.as_ref().is_some_and(|evolution| evolution.tests.contains(step));
+        against.extend(self.evolution.iter().flat_map(|evolution| evolution.against(trial)));
         let stuck = |status| matches!(status, Status::Failed | Status::Blocked);
         // A step that was only kept from failing says nothing against the patch; a test that now fails does.
         let broken = |step: &&TrialStep| {
             let shown = step.test && step.after == Status::Failed && step.before == Status::Blocked;
-            step.id != self.step && (shown || (stuck(step.after) && !stuck(step.before)))
+            step.id != self.step && !mine(&step.id) && (shown || (stuck(step.after) && !stuck(step.before)))
         };
         against.extend(trial.steps.iter().filter(broken).map(told));
         let gates = trial.gates.iter().filter(|gate| !gate.passed);
@@ -219,7 +240,7 @@ impl Ground for Loop {
             Event::Diagnosis { diagnosis, .. } => Some(Arc::clone(diagnosis)),
             _ => None,
         });
-        Ok(json!({
+        let mut question = json!({
             "version": 1,
             "task": "Repair the step: answer with a patch to the run's files, in any common form, and nothing else. \
                      Checks may not be weakened.",
@@ -228,7 +249,13 @@ impl Ground for Loop {
                 "tokens": view.tokens, "vocabulary": VOCABULARY, "parts": view.parts, "text": view.text(),
             },
             "diagnosis": diagnosis.ok(),
-        }))
+        });
+        if let (Some(evolution), Some(object)) = (&self.evolution, question.as_object_mut())
+            && let Value::Object(more) = evolution.question(&mut self.guest.talk)?
+        {
+            object.extend(more);
+        }
+        Ok(question)
     }
 
     fn ask(&mut self, questions: &[Value]) -> Result<Vec<Result<Answer, NoAnswer>>, Failure> {
@@ -244,7 +271,7 @@ impl Ground for Loop {
             ..Provenance::new(Author::Agent(self.agent.name().to_owned()), now())
         };
         let command =
-            Command::AddPatch { text: told.patch.clone(), target: Some(self.step_file()), from: Some(Box::new(from)) };
+            Command::AddPatch { text: self.as_patch(told), target: Some(self.step_file()), from: Some(Box::new(from)) };
         let patch = self.guest.talk.ask_for(command, |event| match event {
             Event::Patch(patch) => Some(Arc::clone(patch)),
             _ => None,
@@ -255,7 +282,7 @@ impl Ground for Loop {
     fn try_out(&mut self, patches: &[PatchId]) -> Result<Vec<Trial>, Failure> {
         let mut outcomes: Vec<Trial> = Vec::new();
         for patch in patches {
-            outcomes.push(Trial { against: self.against_text(*patch)?, remarks: Vec::new() });
+            outcomes.push(Trial { against: self.against_text(*patch)?, ..Trial::default() });
         }
         let sound = |outcomes: &[Trial]| -> Vec<PatchId> {
             let all = patches.iter().zip(outcomes);
@@ -264,7 +291,7 @@ impl Ground for Loop {
         let to_try = sound(&outcomes);
         let mut trials: Vec<(PatchId, Arc<TrialView>)> = Vec::new();
         let commands = to_try.iter().map(|patch| Command::Try { patch: *patch, files: Vec::new() }).collect();
-        let ends = self.guest.talk.ask_all(commands, |event| {
+        let (ends, late) = self.guest.talk.ask_within(self.longest, commands, |event| {
             if let Event::Tried { patch, trial } = event {
                 trials.push((*patch, Arc::clone(trial)));
             }
@@ -278,6 +305,10 @@ impl Ground for Loop {
                 (_, Some(Err(failure))) => outcome.against.push(failure.what.clone()),
                 (Some((_, trial)), _) => {
                     outcome.against = self.against_trial(trial);
+                    if let (true, Some(longest)) = (late, self.longest) {
+                        outcome.against.insert(0, format!("its trial did not end in {} s", longest.as_secs_f64()));
+                    }
+                    outcome.trial = Some(in_short(trial));
                     outcome.remarks.clone_from(&trial.remarks);
                     if outcome.against.is_empty() {
                         self.review(*patch, trial, outcome)?;
@@ -290,6 +321,11 @@ impl Ground for Loop {
     }
 
     fn keep(&mut self, turn: &Turn) -> Result<(), Failure> {
+        if let (Some(_), Some(patch), Verdict::Failed) = (&self.evolution, turn.patch, turn.verdict) {
+            // A function that does not pass its tests is no proposal.
+            let comment = Some("its tests do not pass".to_owned());
+            let _ = self.guest.talk.ask(Command::Reject { patch, comment }, |_| {})?;
+        }
         let command = Command::Remark { step: self.step.clone(), turn: Box::new(turn.clone()) };
         self.guest.talk.ask(command, |_| {}).map(drop)
     }
@@ -300,12 +336,29 @@ impl Ground for Loop {
 }
 
 impl Loop {
+    /// The text of a patch that an answer is.
+    fn as_patch(&self, told: &Told) -> Vec<u8> {
+        match &self.evolution {
+            Some(evolution) => evolution.as_patch(&told.patch),
+            None => told.patch.clone(),
+        }
+    }
+
     /// The file that is meant where an answer names none.
     fn step_file(&self) -> String {
         let file = |ending| format!("{}.{ending}", self.step);
         let there = ["py", "sh"].into_iter().map(file).find(|path| self.agent.dir.join(path).is_file());
         there.unwrap_or_else(|| file("py"))
     }
+}
+
+/// A trial without what was printed.
+fn in_short(trial: &TrialView) -> Value {
+    let step = |step: &TrialStep| json!({"id": step.id, "test": step.test, "before": step.before, "after": step.after});
+    json!({
+        "steps": trial.steps.iter().map(step).collect::<Vec<_>>(), "stale": trial.stale, "gates": trial.gates,
+        "isolated": trial.isolated, "duration_ms": trial.duration_us / 1000,
+    })
 }
 
 /// Why a patch can't be tried, where it can't.
@@ -328,7 +381,7 @@ fn effect(patch: &Patch) -> Vec<u8> {
 }
 
 /// How a step ended in a trial, with the end of what it printed.
-fn told(step: &TrialStep) -> String {
+pub(super) fn told(step: &TrialStep) -> String {
     let lines: Vec<&str> = step.output_after.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(OUTPUT)..).unwrap_or_default();
     format!("{} is {}: {}", step.id, step.after, last.join(" / "))

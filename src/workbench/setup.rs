@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::calls::StoreCalls;
 use super::vault::StoreVault;
 use super::{Failure, Options};
+use crate::agent::AgentCommand;
 use crate::engine::{Leaves, MemoryVault, OnError, Settings, Vault};
 use crate::run::{
-    CONFIG_FILE, Config, ConfigProblem, Interpreter, PATCHES, RunDir, STORE_DIR, UserDirs, choose_interpreter, show,
+    AgentSettings, CONFIG_FILE, Config, ConfigProblem, Interpreter, PATCHES, RunDir, STORE_DIR, UserDirs,
+    choose_interpreter, show,
 };
 use crate::store::{Key, Store};
 
@@ -67,13 +70,12 @@ impl Setup {
     ///
     /// # Errors
     /// When a setting is wrong or there is no interpreter.
-    pub(super) fn engine(&self, dir: &RunDir, store: Store) -> Result<Settings, Failure> {
+    pub(super) fn engine(&self, dir: &RunDir, store: Store, calls: Arc<StoreCalls>) -> Result<Settings, Failure> {
         if let Some(problem) = self.config.errors().next() {
             return Err(Failure { what: problem.to_string(), hint: Some(remedy(problem)) });
         }
         let python = self.python.as_ref().map_err(Clone::clone)?.path.clone();
-        let key = self.user.as_ref().and_then(|user| Key::of_user(user).ok());
-        let vault: Arc<dyn Vault> = match key {
+        let vault: Arc<dyn Vault> = match self.key() {
             Some(key) => Arc::new(StoreVault::new(store, key, python.to_string_lossy().into_owned())),
             // What would be unpickled tomorrow must be marked, and there is nothing to mark it with.
             None => Arc::new(MemoryVault::default()),
@@ -95,10 +97,23 @@ impl Setup {
             answered: self.answered,
             ignore: [STORE_DIR, PATCHES, CONFIG_FILE].iter().map(PathBuf::from).collect(),
             vault,
+            calls,
             policy: self.config.policy.clone(),
             asker: None,
             leaves: Leaves::default(),
         })
+    }
+
+    /// The user's key, where there is one.
+    pub(super) fn key(&self) -> Option<Key> {
+        self.user.as_ref().and_then(|user| Key::of_user(user).ok())
+    }
+
+    /// The program that answers agentic functions, where one is named.
+    pub(super) fn agent(&self, dir: &RunDir) -> Option<AgentCommand> {
+        let AgentSettings { command, timeout, .. } = &self.config.agent;
+        let named = !command.is_empty();
+        named.then(|| AgentCommand { words: command.clone(), timeout: *timeout, dir: dir.path().to_owned() })
     }
 
     /// What a person should know of the settings.

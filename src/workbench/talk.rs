@@ -1,7 +1,8 @@
 //! A talk with a workbench: ask, and wait for the answer.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use super::{Command, Event, Failure, Handle, Snapshot, Summary};
 
@@ -63,10 +64,34 @@ impl Talk {
     }
 
     /// Asks several things at once, and gives each one's end in the order in which they were asked.
-    pub fn ask_all(&mut self, commands: Vec<Command>, mut each: impl FnMut(&Event)) -> Vec<Result<Summary, Failure>> {
+    pub fn ask_all(&mut self, commands: Vec<Command>, each: impl FnMut(&Event)) -> Vec<Result<Summary, Failure>> {
+        self.ask_within(None, commands, each).0
+    }
+
+    /// The same, and what is not answered after so long is stopped. Also says whether that was so.
+    pub fn ask_within(
+        &mut self,
+        most: Option<Duration>,
+        commands: Vec<Command>,
+        mut each: impl FnMut(&Event),
+    ) -> (Vec<Result<Summary, Failure>>, bool) {
+        let begun = Instant::now();
+        let mut stopped = false;
         let mut asked: Vec<_> = commands.into_iter().map(|command| (self.handle.send(command), None)).collect();
         while asked.iter().any(|(_, end)| end.is_none()) {
-            let Ok(event) = self.events.recv() else { break };
+            let event = match most.filter(|_| !stopped) {
+                None => self.events.recv().ok(),
+                Some(most) => match self.events.recv_timeout(most.saturating_sub(begun.elapsed())) {
+                    Ok(event) => Some(event),
+                    Err(RecvTimeoutError::Timeout) => {
+                        stopped = true;
+                        self.handle.send(Command::Stop);
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => None,
+                },
+            };
+            let Some(event) = event else { break };
             self.note(&event);
             match event {
                 Event::Done { ticket, result } => {
@@ -78,7 +103,7 @@ impl Talk {
                 event => each(&event),
             }
         }
-        asked.into_iter().map(|(_, end)| end.unwrap_or_else(|| Err(gone()))).collect()
+        (asked.into_iter().map(|(_, end)| end.unwrap_or_else(|| Err(gone()))).collect(), stopped)
     }
 
     /// Asks for something that answers with a single event.

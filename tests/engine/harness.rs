@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reweave::engine::{Engine, EngineError, Goal, Leaves, MemoryVault, OnError, Report, Settings, Task, Vault};
+use reweave::engine::{
+    Engine, EngineError, Goal, Leaves, MemoryCalls, MemoryVault, OnError, Report, Settings, Task, Vault,
+};
 use reweave::run::{Policy, Preset};
 use reweave::step::{Execution, Kind, StepId, Stream, VersionNumber};
 
@@ -43,6 +45,7 @@ fn settings(dir: &Path, vault: &Arc<dyn Vault>) -> Settings {
         answered: false,
         ignore: Vec::new(),
         vault: Arc::clone(vault),
+        calls: Arc::new(MemoryCalls::default()),
         policy: Policy::of(Preset::Standard),
         asker: None,
         leaves: Leaves::default(),

@@ -10,7 +10,9 @@ import hashlib
 import os
 import stat
 import sys
-from typing import Any, Callable
+from _thread import get_ident as _get_ident
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd = os.fsdecode, os.getcwd
@@ -35,6 +37,7 @@ class Files:
         self.spool = spool  # a directory for copies of files as they were before a step changed them
         self.active = False
         self.ignored: frozenset[str] = frozenset()
+        self.apart: set[int] = set()  # threads in which a call is made whose result is kept
         self.may_look_up: Callable[[str], bool] | None = None  # asks whoever decides, where somebody does
         self._own = _own_prefixes()
         self._serial = 0
@@ -78,7 +81,21 @@ class Files:
             return None
         return path
 
+    @contextmanager
+    def unnoted(self) -> Iterator[None]:
+        """What this thread looks at meanwhile is not the step's doing. What it changes is."""
+        here = _get_ident()
+        outer = here in self.apart
+        self.apart.add(here)
+        try:
+            yield
+        finally:
+            if not outer:
+                self.apart.discard(here)
+
     def note_read(self, given: Any, how: str) -> None:
+        if self.apart and _get_ident() in self.apart:
+            return
         path = self._path(given)
         if path is not None and path not in self.writes and self.reads.get(path) != "content":
             if how == "content" or path not in self.reads or (how == "list" and self.reads[path] == "exists"):
@@ -86,12 +103,19 @@ class Files:
 
     def note_import(self, name: str, path: Any) -> None:
         """The import system looks for a module: what the run's directory holds of that name decides."""
+        if self.apart and _get_ident() in self.apart:
+            return
         if not self.active or (path is not None and not any(str(p).startswith(self.root) for p in path)):
             return
         place = self.root + name.replace(".", "/")
         for candidate in (place, place + ".py"):
             self.imports.add(candidate)
             self.reads.setdefault(candidate, "exists")
+
+    def note_clock(self, what: str) -> None:
+        """Something was consulted that gives another answer each time."""
+        if _get_ident() not in self.apart:
+            self.clock.add(what)
 
     def note_write(self, given: Any, effect: str) -> None:
         path = self._path(given)
@@ -297,13 +321,13 @@ def _on_process(files: Files, args: tuple[Any, ...]) -> None:
 def _on_connect(files: Files, args: tuple[Any, ...]) -> None:
     address = args[1] if len(args) > 1 else ""
     files.effects.append(("connect", repr(address)[:200]))
-    files.clock.add("the network")
+    files.note_clock("the network")
 
 
 def _on_resolve(files: Files, args: tuple[Any, ...]) -> None:
     host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else str(args[0])
     files.effects.append(("resolve", host[:200]))
-    files.clock.add("the network")
+    files.note_clock("the network")
     # Which addresses a name stands for is not to be seen in the calls that follow, so the name is asked about here.
     if args[0] and files.may_look_up is not None and not files.may_look_up(host):
         raise PermissionError(errno.EACCES, f"the policy does not let this run reach {host[:200]}")

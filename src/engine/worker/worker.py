@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any, Iterable
 
-from . import codec, errors, files, hidden, inside, kernel, magics, names, shown, space, uses, wall, wire
+from . import calls, codec, errors, files, hidden, inside, kernel, magics, names, shown, space, uses, wall, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
@@ -74,6 +74,7 @@ class Worker:
         random.seed(self.seed)
         builtins.display = self.shown.display  # type: ignore[attr-defined]
         magics.install(self)
+        calls.install(self)
         builtins.input = self._input  # type: ignore[assignment]
         os.environ.setdefault("MPLBACKEND", "agg")
         self.hidden.pieces["@inline"] = hidden.Piece(
@@ -267,6 +268,8 @@ class Worker:
         for module in pre.modules:
             self.hidden.track(module)
         self.hidden.before_step()
+        self.clock = self._clock(tree, filename, pre)
+        calls.ASKER.begin(step)
         last: Any = None
         self.known_answers, self.answers = list(message.get("answers", ())), []
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -289,6 +292,7 @@ class Worker:
         # To describe an error looks into the files of steps: that is not the step's doing.
         self.files.active = False
         _ignore_interrupts()
+        calls.ASKER.finish()
         reply: dict[str, Any] = {"us": took, "code": digest}
         last = None
         if error is not None:
@@ -346,8 +350,7 @@ class Worker:
         if line is None:
             active, self.files.active = self.files.active, False
             try:
-                self.wire.send({"ask": text[:10_000]})
-                message, _, _ = self.wire.receive()
+                message = calls.ASKER.line(text[:10_000])
             finally:
                 self.files.active = active
             line = message.get("line")
@@ -357,6 +360,28 @@ class Worker:
         # As it would stand in a terminal, where what is typed is seen.
         sys.stdout.write(line + "\n")
         return line
+
+    def _clock(self, tree: ast.Module, filename: str, pre: "_Closure") -> set[str]:
+        """What the step may consult that gives another answer each time, by its words; what is recorded does not."""
+        if "recorded" not in pre.words:
+            return _clock_words(pre.words)
+        bare = calls.without_recorded(tree)
+        code = compile(bare, filename, "exec", flags=_FLAGS, dont_inherit=True)
+        return _clock_words(self._pre_closure(uses.uses_of(bare, code, filename)).words)
+
+    def once(self, name: str, function: Any) -> Any:
+        """Makes a call whose result is kept: what it looks at is no input of the step, and it may leave nothing behind."""
+        pieces = {n: self.hidden.pieces[n] for n in ("@random", "@numpy:random") if n in self.hidden.pieces}
+        before = {n: piece.get() for n, piece in pieces.items()}
+        known = set(self.files.writes)
+        with self.files.unnoted():
+            value = function()
+        for n, piece in pieces.items():
+            piece.put(before[n])
+        made = sorted(self.files.relative(path) for path in self.files.writes if path not in known and path.startswith(self.files.root))
+        if made:
+            raise RuntimeError(f"recorded: {name} wrote {', '.join(made[:3])}, which a replay would not: give the content back instead")
+        return value
 
     def _flush(self) -> None:
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, self.stdout, self.stderr)}.values():
@@ -454,7 +479,9 @@ class Worker:
             if written and written["digest"] in kept:
                 written["uncarryable"] = kept[written["digest"]]
         left = sorted(n for n in rebound if n not in loads and n in known and (len(known[n].members) > 1))
-        clock = sorted(self.files.clock | _clock_words(pre.words))
+        clock = self.files.clock | self.clock
+        if calls.ASKER.failed:
+            clock.add("an agent, which gave no answer")
         observed = {
             "reads": reads,
             "saw_names": sorted(n for n in before if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
@@ -467,11 +494,12 @@ class Worker:
             "files_read": {self.files.relative(p): how for p, how in self.files.reads.items()},
             "files_written": {self.files.relative(p): copy for p, copy in self.files.writes.items()},
             "effects": _effects(self.files),
-            "clock": clock,
+            "clock": sorted(clock),
             "doubts": sorted(set(self.files.doubts)),
             "left_behind": self._left_behind(),
             "packages": self._packages(pre.modules),
             "answers": self.answers,
+            "calls": calls.ASKER.frames,
         }
         return observed, b"".join(blobs)
 

@@ -163,6 +163,7 @@ pub static KEYS: &[Key] = &[
     key("agent.command", Form::Texts, "", FromRun::Approve, "the program that is asked for patches"),
     key("agent.reviewer", Form::Texts, "", FromRun::Approve, "a second program that judges them"),
     key("agent.timeout", Form::Time, "10m", FromRun::Approve, "the longest that one answer may take"),
+    key("agent.trial", Form::Time, "10m", FromRun::Approve, "the longest that a trial of an answer may take"),
     key("agent.tries", Form::Whole { least: 1, most: 100 }, "3", FromRun::Approve, "the most tries of one repair"),
     key("agent.candidates", Form::Whole { least: 1, most: 16 }, "1", FromRun::Approve, "answers asked for at once"),
     key(

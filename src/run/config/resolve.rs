@@ -148,6 +148,7 @@ impl Config {
                 command: texts("agent.command"),
                 reviewer: texts("agent.reviewer"),
                 timeout: time("agent.timeout"),
+                trial: time("agent.trial"),
                 tries: small("agent.tries"),
                 candidates: small("agent.candidates"),
                 budget: whole("agent.budget"),

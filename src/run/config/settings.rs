@@ -52,6 +52,8 @@ pub struct AgentSettings {
     pub reviewer: Vec<String>,
     /// The longest that one answer may take.
     pub timeout: Option<Duration>,
+    /// The longest that a trial of an answer may take.
+    pub trial: Option<Duration>,
     /// The most tries of one repair.
     pub tries: u32,
     /// Answers asked for at once.

@@ -47,6 +47,7 @@ fn without_any_file_the_defaults_hold() {
     agent.command = []
     agent.reviewer = []
     agent.timeout = 10m
+    agent.trial = 10m
     agent.tries = 3
     agent.candidates = 1
     agent.budget = 8000

@@ -5,7 +5,7 @@ use super::model::{Model, Pane};
 use super::overlay::Overlay;
 use super::state::Way;
 use super::{panes, reviewing};
-use crate::step::{Kind, Status, StepId};
+use crate::step::{Execution, Kind, Status, StepId};
 use crate::ui::view::highlight::Language;
 use crate::workbench::{Command, Event, Halt, Level, Snapshot, Verdict};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Printed { step, chunk } => model.output.push(&step, &chunk),
         Event::Settled { step, status, ran, execution, .. } => {
             model.output.end(&step);
+            ask_calls(&step, execution.as_deref(), effects);
             if execution.is_some() {
                 model.output.take(&step, execution);
             }
@@ -54,7 +55,10 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 panes::seek(model);
             }
         }
-        Event::Execution { step, execution } => model.output.take(&step, execution),
+        Event::Execution { step, execution } => {
+            ask_calls(&step, execution.as_deref(), effects);
+            model.output.take(&step, execution);
+        }
         Event::State { at, variables } => {
             if model.chosen() == Some(&at) {
                 let ways = model.state.take(at, variables);
@@ -101,6 +105,7 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             }
         }
         Event::Ran { .. } | Event::Repaired { .. } => {}
+        Event::Calls { step, calls } => model.output.take_calls(&step, &calls),
         Event::Turn { step, turn } => {
             let level = if turn.verdict == Verdict::Passed { Level::Info } else { Level::Warning };
             model.notices.add(level, format!("{step}: {}", turn.line()), model.now);
@@ -148,6 +153,13 @@ fn halted(model: &mut Model, before: Option<StepId>, why: &Halt, effects: &mut V
     // Who reads something else goes on reading.
     if let Some(step) = shown.filter(|_| model.follow || (model.focus == Pane::Steps && model.overlays.is_empty())) {
         panes::choose(model, &step, effects);
+    }
+}
+
+/// Asks what was asked and answered in the calls that a step made.
+fn ask_calls(step: &StepId, execution: Option<&Execution>, effects: &mut Vec<Effect>) {
+    if execution.is_some_and(|execution| !execution.observation.calls.is_empty()) {
+        effects.push(Effect::Ask(Command::Calls { step: step.clone() }));
     }
 }
 

@@ -9,6 +9,7 @@ use super::run::duration;
 use super::window::Window;
 use crate::step::{Chunk, Execution, Outcome, StepError, StepId, Stream};
 use crate::ui::view::ansi::{self, Look};
+use crate::workbench::CallView;
 
 /// What a line of output is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Document {
     looked: usize,
     /// What comes after what was printed.
     rest: Vec<(Kind, String)>,
+    /// Where in `rest` the calls begin, which come last.
+    calls: usize,
     /// Whether the step is running, so that more may come.
     pub live: bool,
     /// The execution that it comes from, unless it is live.
@@ -70,8 +73,47 @@ impl Document {
         if execution.outcome == Outcome::Interrupted {
             document.rest.push((Kind::Remark, format!("stopped after {}", duration(execution.duration_us))));
         }
+        document.calls = document.rest.len();
+        if !execution.observation.calls.is_empty() {
+            // Until it is known what was asked and answered.
+            document.rest.push((Kind::Heading, "calls".to_owned()));
+            let calls = execution.observation.calls.iter();
+            document.rest.extend(calls.map(|call| (Kind::Value, format!("{}({})", call.name, call.shown))));
+        }
         document.execution = Some(execution);
         document
+    }
+
+    /// Tells the calls as a tree, with what was asked and answered.
+    pub fn tell_calls(&mut self, calls: &[CallView]) {
+        self.rest.truncate(self.calls);
+        if calls.is_empty() {
+            return;
+        }
+        self.rest.push((Kind::Heading, "calls".to_owned()));
+        for call in calls {
+            let inset = "  ".repeat(call.depth);
+            let mut line = format!("{inset}{}({})", call.name, call.shown);
+            let tokens = call.rounds.iter().filter_map(|round| round.tokens);
+            let tokens: u64 = tokens.map(|tokens| tokens.input + tokens.output).sum();
+            if tokens > 0 {
+                line.push_str(&format!("  {tokens} tokens"));
+            }
+            if call.rounds.iter().any(|round| round.asked) {
+                line.push_str("  asked");
+            } else if !call.rounds.is_empty() {
+                line.push_str("  known before");
+            }
+            self.rest.push((Kind::Value, line));
+            for round in &call.rounds {
+                let model = round.model.as_ref().map(|model| format!(" by {model}")).unwrap_or_default();
+                self.rest.push((Kind::Trace, format!("{inset}    asked: {}", short(&round.question))));
+                self.rest.push((Kind::Trace, format!("{inset}    answered{model}: {}", short(&round.answer))));
+                if !round.kept {
+                    self.rest.push((Kind::Remark, format!("{inset}    it is asked again at the next run")));
+                }
+            }
+        }
     }
 
     fn error(&mut self, error: &StepError, title: &str) {
@@ -160,6 +202,14 @@ impl Document {
     }
 }
 
+/// Most of a question or an answer that is shown, in characters.
+const SHORT: usize = 2_000;
+
+/// A question or an answer on one line.
+fn short(text: &str) -> String {
+    text.trim().chars().take(SHORT).map(|c| if c == '\n' { ' ' } else { c }).collect()
+}
+
 /// The panel's state.
 #[derive(Debug, Clone, Default)]
 pub struct Output {
@@ -234,6 +284,13 @@ impl Output {
         self.put(step, execution.map(Document::of).unwrap_or_default());
     }
 
+    /// Takes what calls a step made.
+    pub fn take_calls(&mut self, step: &StepId, calls: &[CallView]) {
+        if let Some(document) = self.documents.get_mut(step).filter(|document| !document.live) {
+            document.tell_calls(calls);
+        }
+    }
+
     fn put(&mut self, step: &StepId, document: Document) {
         self.documents.insert(step.clone(), document);
         self.order.retain(|other| other != step);
@@ -277,6 +334,42 @@ mod tests {
         );
         let plain = Look::default();
         assert!(document.look(3) == plain && document.look(4) != plain && document.look(5) == plain);
+    }
+
+    #[test]
+    fn calls_are_told_as_a_tree_with_what_was_asked_and_answered() {
+        use crate::step::{Digest, Tokens};
+        use crate::workbench::RoundView;
+
+        let mut document = Document::default();
+        let round = RoundView {
+            key: Digest::of("q"),
+            asked: true,
+            kept: true,
+            question: "{\"arguments\":\n1}".to_owned(),
+            answer: "{\"result\": 4}".to_owned(),
+            model: Some("m".to_owned()),
+            tokens: Some(Tokens { input: 20, output: 3 }),
+            took_ms: 5,
+        };
+        let call = |number, name: &str, depth, rounds| CallView {
+            number,
+            name: name.to_owned(),
+            shown: "1".to_owned(),
+            parent: None,
+            depth,
+            rounds,
+        };
+        document.tell_calls(&[call(1, "plan", 0, Vec::new()), call(2, "size", 1, vec![round])]);
+        let lines: Vec<_> = (0..document.len()).map(|at| document.line(at).1.into_owned()).collect();
+        let expected = [
+            "calls",
+            "plan(1)",
+            "  size(1)  23 tokens  asked",
+            "      asked: {\"arguments\": 1}",
+            "      answered by m: {\"result\": 4}",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

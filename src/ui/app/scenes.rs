@@ -3,7 +3,7 @@
 use crate::step::{Answer, PatchId, Question, QuestionId, Reason, Status, VersionNumber, Wants};
 use crate::ui::app::{Effect, Message, Overlay, Pane};
 use crate::ui::stage::{Stage, churn, id, proposal, step};
-use crate::workbench::{Command, Event, Failure, Halt, Level, Snapshot, Ticket};
+use crate::workbench::{Command, Event, Failure, Halt, Level, RepairWish, Snapshot, Ticket};
 use std::sync::Arc;
 
 fn stage(keys: &str) -> Stage {
@@ -74,6 +74,16 @@ fn keys_ask_the_run() {
         ),
         ("5 D n o enter", Command::Reject { patch: PatchId(17), comment: Some("no".into()) }),
         ("6 j j r y", Command::Restore { step: id("04_clean_events"), version: VersionNumber(2) }),
+        (
+            "ctrl-p 0 9 enter m y",
+            Command::Repair(RepairWish {
+                step: id("09_train_a"),
+                agent: vec![],
+                tries: None,
+                candidates: None,
+                accept: false,
+            }),
+        ),
         ("P", Command::Plan { steps: vec![], marked: vec![] }),
         ("ctrl-v", Command::Verify { check: None }),
     ] {

@@ -151,6 +151,10 @@ struct Overlaid<'a> {
 }
 
 impl Disk for Overlaid<'_> {
+    fn kept(&self, call: &Digest) -> Option<Digest> {
+        self.below.kept(call)
+    }
+
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool> {
         let Some(change) = self.files.iter().find(|change| change.path == path) else {
             return self.below.holds(path, content);
