@@ -12,7 +12,8 @@ use super::report::push_result;
 use super::session::Session;
 use super::shapes::{ShownError, duration, is_recorded, millis, reasons, why};
 use super::{CliError, Context, Palette, Role};
-use crate::step::{Execution, Outcome, StepId, Stream, Version, VersionNumber, plain, plain_line};
+use crate::run::parse_header;
+use crate::step::{Effect, Execution, Outcome, StepId, Stream, Version, VersionNumber, plain, plain_line, unannounced};
 use crate::store::{Reader, Recorded, StoreError};
 use crate::workbench::{CallView, Command, Event, Options, StepRow};
 
@@ -137,7 +138,41 @@ impl Shown<'_> {
             "versions": self.versions.iter().map(provenance).collect::<Vec<_>>(),
             "executions": self.executions.iter().map(execution).collect::<Vec<_>>(),
             "calls": self.calls,
+            "unannounced": self.executions.first().map(|last| self.unannounced(&last.execution)).unwrap_or_default(),
         })
+    }
+
+    /// What the step did outside its namespace, with a mark on what its header did not announce.
+    fn push_effects(&self, page: &mut String, execution: &Execution, palette: Palette) {
+        let beyond = self.unannounced(execution);
+        let told: Vec<&Effect> =
+            execution.effects.iter().filter(|effect| effect.matters() || beyond.contains(effect)).collect();
+        if told.is_empty() {
+            return;
+        }
+        let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, "effects"));
+        for effect in told {
+            let text = effect.to_string();
+            let _ = match effect {
+                Effect::Refused { .. } | Effect::Unguarded { .. } => {
+                    write!(page, "  {}", palette.paint(Role::Warn, plain_line(&text)))
+                }
+                _ => write!(page, "  {}", plain_line(&text)),
+            };
+            if beyond.contains(&effect) {
+                let _ = write!(page, "  {}", palette.paint(Role::Warn, "not announced by its header"));
+            }
+            page.push('\n');
+        }
+    }
+
+    fn unannounced<'e>(&self, execution: &'e Execution) -> Vec<&'e Effect> {
+        // The header that the execution's own version had, where that is the one shown.
+        if execution.version != self.version.number {
+            return Vec::new();
+        }
+        let header = parse_header(&self.source).header;
+        unannounced(&header.allow, &header.produces, &execution.effects)
     }
 
     fn page(&self, palette: Palette) -> String {
@@ -161,6 +196,7 @@ impl Shown<'_> {
         if let Some(last) = self.executions.first() {
             let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, headline(&last.execution)));
             push_result(&mut page, &last.execution, palette);
+            self.push_effects(&mut page, &last.execution, palette);
         }
         if !self.calls.is_empty() {
             let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, "calls"));

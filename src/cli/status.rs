@@ -76,6 +76,7 @@ fn document(snapshot: &Snapshot) -> Value {
         "running": snapshot.running.as_ref().map(|(step, _)| step),
         "waiting": snapshot.waiting,
         "questions": snapshot.questions,
+        "unguarded": snapshot.engine.unguarded,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::answers::Answers;
 use super::calls::Answering;
@@ -11,6 +11,7 @@ use super::line::Node;
 use super::output::Capture;
 use super::process::{Bounds, Cut, Ear, Ending};
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
+use super::refusal;
 use super::state::State;
 use super::task::{EngineError, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
@@ -35,6 +36,39 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a StopHandle,
     pub(super) answers: &'a Answers,
     pub(super) interpreter: &'a str,
+}
+
+/// How much of what a step prints is passed on while it runs. One that prints without end would fill every queue
+/// behind it, and what is asked of the run would wait there. All that is kept is in its execution.
+struct Tap {
+    since: Instant,
+    passed: usize,
+    all: usize,
+}
+
+impl Tap {
+    const TURN: Duration = Duration::from_millis(250);
+    /// Bytes in each turn: freely at first, then as many as a person could follow.
+    const MOST: (usize, usize) = (256 << 10, 8 << 10);
+    /// Bytes that are passed on freely.
+    const FREELY: usize = 2 << 20;
+
+    fn new() -> Self {
+        Self { since: Instant::now(), passed: 0, all: 0 }
+    }
+
+    fn passes(&mut self, bytes: usize) -> bool {
+        if self.since.elapsed() >= Self::TURN {
+            (self.since, self.passed) = (Instant::now(), 0);
+        }
+        let most = if self.all < Self::FREELY { Self::MOST.0 } else { Self::MOST.1 };
+        let passes = self.passed.saturating_add(bytes) <= most;
+        if passes {
+            self.passed += bytes;
+            self.all += bytes;
+        }
+        passes
+    }
 }
 
 pub(super) fn now() -> Millis {
@@ -73,6 +107,7 @@ pub(super) fn execute(
     node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true, answers }, text, &[])?;
     let mut hearing = Hearing {
         capture: Capture::new(bench.settings.output_limit),
+        tap: Tap::new(),
         step: &task.id,
         answers: bench.settings.answered.then_some(bench.answers),
         report,
@@ -133,7 +168,14 @@ pub(super) fn execute(
     execution.displays =
         reply.displays.into_iter().map(|d| Display { repr: d.repr, mime: d.mime, last: d.last }).collect();
     let mut alive = true;
-    if let Some(error) = reply.error {
+    if let Some(mut error) = reply.error {
+        if node.process.warden.is_some() {
+            let wrote = |path: &str| {
+                let mut seen = reply.observation.effects.iter().filter(|(kind, _)| kind != "read");
+                seen.any(|(_, words)| words.iter().any(|word| word == path))
+            };
+            refusal::explain(&mut error, &mut execution.effects, bench.settings, &wrote);
+        }
         execution.outcome = Outcome::Failed;
         execution.error = Some(error);
     }
@@ -156,6 +198,7 @@ pub(super) fn execute(
 /// Passes on what a running step says.
 struct Hearing<'a> {
     capture: Capture,
+    tap: Tap,
     step: &'a StepId,
     /// Where answers come from, if somebody can be asked.
     answers: Option<&'a Answers>,
@@ -164,7 +207,9 @@ struct Hearing<'a> {
 
 impl Ear for Hearing<'_> {
     fn printed(&mut self, stream: Stream, bytes: &[u8]) {
-        if let Some(chunk) = self.capture.take(stream, bytes) {
+        if let Some(chunk) = self.capture.take(stream, bytes)
+            && self.tap.passes(chunk.text.len())
+        {
             (self.report)(Report::Printed { step: self.step.clone(), chunk });
         }
     }
@@ -337,6 +382,10 @@ fn effect(kind: &str, words: Vec<String>) -> Option<Effect> {
         "connect" => Effect::Connect { address: first },
         "resolve" => Effect::Resolve { host: first },
         "load" => Effect::Load { path: first },
+        "rename" => Effect::Rename { from: first, to: words.get(1)?.clone() },
+        "get env" => Effect::GetEnv { variable: first },
+        "set env" => Effect::SetEnv { variable: first },
+        "import" => Effect::Import { module: first },
         _ => return None,
     })
 }

@@ -10,7 +10,7 @@ use crate::step::StepId;
 
 /// What a running step wants to do and may only with somebody's leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct Wish {
     /// The step; `None` where a process between steps wants it.
     pub step: Option<StepId>,
     /// The kind of effect.
@@ -19,7 +19,7 @@ pub struct Question {
     pub target: String,
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.step {
             Some(step) => write!(f, "{step} wants to ")?,
@@ -65,7 +65,7 @@ impl Leave {
 /// Who can be asked. It is called on a thread of its own, and may take as long as a person does.
 pub trait Asker: fmt::Debug + Send + Sync {
     /// The answer, `None` if there is nobody to give one; `wanted` tells whether the step still waits.
-    fn ask(&self, question: &Question, wanted: &dyn Fn() -> bool) -> Option<Leave>;
+    fn ask(&self, question: &Wish, wanted: &dyn Fn() -> bool) -> Option<Leave>;
 }
 
 /// What was given leave for longer than one execution.

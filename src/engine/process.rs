@@ -322,6 +322,8 @@ impl Process {
         let (ours, theirs) = pair()?;
         let (out, out_write) = pipe()?;
         let (err, err_write) = pipe()?;
+        // A step that stopped its whole group stopped the checkpoints with it.
+        self.signal(Signal::CONT);
         self.ask(&Ask::Fork { aside, wall }, &[], &[theirs.as_fd(), out_write.as_fd(), err_write.as_fd()])?;
         let reply: ForkReply = self.answer()?;
         self.brood.add(reply.pid);

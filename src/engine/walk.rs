@@ -104,6 +104,13 @@ impl Engine {
         self.root.as_ref().map(|(_, info)| name_of(info))
     }
 
+    /// What of the policy nothing enforces, in words; nothing is known of it before the first step runs.
+    pub fn unguarded(&self) -> Vec<String> {
+        let nodes = self.live.iter().chain(&self.checkpoints);
+        let told = nodes.filter_map(|node| node.process.warden.as_ref()).next();
+        told.map(|warden| warden.missing.clone()).unwrap_or_default()
+    }
+
     /// How many checkpoints are held, and the memory in bytes that only they hold.
     pub fn checkpoints(&self) -> (usize, u64) {
         (self.checkpoints.len(), self.checkpoints.iter().map(|node| node.process.private_memory()).sum())

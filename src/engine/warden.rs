@@ -24,7 +24,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::brood::{Brood, threads};
-use super::leave::{Leave, Question};
+use super::leave::{Leave, Wish};
 use super::notify::{self, Call, Held};
 use super::task::{EngineError, Settings};
 use crate::run::{Area, Decision};
@@ -267,7 +267,7 @@ impl Desk {
             notes.since.get_or_insert_with(Instant::now);
             notes.step.clone()
         };
-        let question = Question { step: step.clone(), area, target: target.to_owned() };
+        let question = Wish { step: step.clone(), area, target: target.to_owned() };
         let answer = self.settings.asker.as_ref().and_then(|asker| asker.ask(&question, &|| self.is_held(held)));
         let mut notes = self.notes();
         notes.waiting = notes.waiting.saturating_sub(1);

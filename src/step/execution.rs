@@ -404,6 +404,11 @@ pub enum Effect {
         /// The name.
         host: String,
     },
+    /// Read a variable of the environment.
+    GetEnv {
+        /// The variable.
+        variable: String,
+    },
     /// Changed the environment.
     SetEnv {
         /// The variable.

@@ -14,6 +14,7 @@
 //! - [`plain`], [`plain_line`]: hostile text made fit for a terminal.
 
 mod digest;
+mod effect;
 mod execution;
 mod header;
 mod id;
@@ -26,6 +27,7 @@ mod variable;
 mod version;
 
 pub use digest::Digest;
+pub use effect::unannounced;
 pub use execution::{
     CallFrame, CallRound, Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome,
     Output, Saw, Seen, StackLine, StepError, Stream, Written,

@@ -59,7 +59,7 @@ impl Wants {
     pub fn words(self) -> &'static str {
         match self {
             Self::Line => "a line of text",
-            Self::Leave => "yes, no or always",
+            Self::Leave => "yes, no, always (for this step) or all (for every step)",
         }
     }
 
@@ -71,6 +71,7 @@ impl Wants {
                 "yes" | "y" => Some(Answer::Yes),
                 "no" | "n" => Some(Answer::No),
                 "always" | "a" => Some(Answer::Always),
+                "all" => Some(Answer::All),
                 _ => None,
             },
         }
@@ -89,8 +90,10 @@ pub enum Answer {
     Yes,
     /// Not.
     No,
-    /// This and every other time.
+    /// This and every other time that the step asks for the same.
     Always,
+    /// This and every other time that any step asks for the same.
+    All,
 }
 
 /// A question that was answered while a step ran: part of what its result follows from.

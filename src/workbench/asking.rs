@@ -230,12 +230,14 @@ impl Desk {
             let what = format!("question {question} of {} wants {}", asked.step, asked.wants.words());
             return Err(Failure { what, hint: None });
         }
-        self.questions.remove(place);
+        let asked = self.questions.remove(place);
         self.untold = true;
+        let text = self.decided(&asked, &answer).unwrap_or_default();
+        self.leave_given.give(question, answer.clone());
         if let Some(room) = &self.room {
             room.answer(question, answer);
         }
-        Ok(Summary::default())
+        Ok(Summary { text, ..Summary::default() })
     }
 
     /// Lets the step that executes end, and no other begin.

@@ -11,14 +11,15 @@ use super::calls::StoreCalls;
 use super::engine_room::{EngineRoom, News, Work};
 use super::guest::{Ended, Hosted};
 use super::job::{Halts, Job, JobKind, Wanted};
+use super::questions::Bell;
 use super::setup::Setup;
 use super::shelf::Shelf;
 use super::update::Update;
 use super::{EngineView, Event, Failure, Level, Options, Request, Snapshot, Summary, Ticket, WatchView};
 use crate::agent::TokenCount;
-use crate::engine::{EngineError, Goal};
+use crate::engine::{Answers, EngineError, Goal, Leaves};
 use crate::run::{Change, Tree, WatchMode, Watcher};
-use crate::step::{Digest, Millis, Name, Question, Status, StepId};
+use crate::step::{Digest, Millis, Name, Question, QuestionId, Status, StepId};
 
 /// Who asks: the face in this process, or one that came through the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +40,10 @@ pub(super) enum Input {
     Engine(News),
     /// The watcher tells that the directory changed.
     Disk(Change),
+    /// A step waits for leave that the policy asks about.
+    Question(Question),
+    /// A step does not wait for it any more.
+    Unasked(QuestionId),
     /// A guest is done.
     Ended(ClientId, Box<Ended>),
 }
@@ -79,6 +84,10 @@ pub(super) struct Desk {
     pub(super) halted: Option<StepId>,
     /// What running steps wait with.
     pub(super) questions: Vec<Question>,
+    /// The answers to what the policy asked, until the step has them.
+    pub(super) leave_given: Answers,
+    /// What was given leave so far: an engine that is started anew has it too.
+    leaves: Leaves,
     generation: u64,
     /// Whether marks are to be decided anew.
     pub(super) unsettled: bool,
@@ -126,6 +135,8 @@ impl Desk {
             watched: BTreeSet::new(),
             halted: None,
             questions: Vec::new(),
+            leave_given: Answers::default(),
+            leaves: Leaves::default(),
             generation: 0,
             unsettled: false,
             untold: true,
@@ -210,6 +221,8 @@ impl Desk {
             Input::Ask(client, Request { ticket, command }) => self.ask(client, ticket, command),
             Input::Engine(news) => self.hear(news),
             Input::Disk(change) => self.disk(&change),
+            Input::Question(question) => self.question(question),
+            Input::Unasked(id) => self.unasked(id),
             Input::Ended(guest, ended) => self.ended(guest, *ended),
         }
     }
@@ -411,7 +424,11 @@ impl Desk {
             Some(room) => Ok(room),
             none => {
                 let store = self.book.store().another().map_err(failure)?;
-                let settings = self.setup.engine(self.book.dir(), store, Arc::clone(&self.calls))?;
+                let mut settings = self.setup.engine(self.book.dir(), store, Arc::clone(&self.calls))?;
+                settings.leaves = self.leaves.clone();
+                if self.options.answered {
+                    settings.asker = Some(Arc::new(Bell::new(self.own.clone(), self.leave_given.clone())));
+                }
                 let own = self.own.clone();
                 let tell = move |news| drop(own.send(Input::Engine(news)));
                 Ok(none.insert(EngineRoom::start(settings, tell).map_err(engine_failure)?))

@@ -232,5 +232,10 @@ fn verify(
 
 fn view(engine: &Engine) -> EngineView {
     let (checkpoints, memory) = engine.checkpoints();
-    EngineView { interpreter: engine.interpreter().unwrap_or_default(), checkpoints, memory }
+    EngineView {
+        interpreter: engine.interpreter().unwrap_or_default(),
+        checkpoints,
+        memory,
+        unguarded: engine.unguarded(),
+    }
 }

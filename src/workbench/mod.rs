@@ -33,6 +33,7 @@ mod marks;
 mod moment;
 mod open;
 mod past;
+mod questions;
 mod record;
 #[cfg(unix)]
 mod remote;

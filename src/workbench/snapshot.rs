@@ -158,6 +158,9 @@ pub struct EngineView {
     pub checkpoints: usize,
     /// Memory that only they hold, in bytes.
     pub memory: u64,
+    /// What of the policy nothing enforces here, in words; empty before the first step runs.
+    #[serde(default)]
+    pub unguarded: Vec<String>,
 }
 
 /// How the directory is watched.

@@ -19,7 +19,7 @@ use super::{GateView, TrialStep, TrialView, ValueChange};
 use crate::engine::{Aside, Engine, EngineError, Goal, Isolation, Report, StopHandle, Task};
 use crate::patch::review::Review;
 use crate::patch::weakenings;
-use crate::step::{Digest, Effect, Execution, FileChange, Kind, PatchId, Status, StepId, Variable};
+use crate::step::{Digest, Execution, FileChange, Kind, PatchId, Status, StepId, Variable};
 
 /// A choice of a patch to be tried.
 #[derive(Debug, Clone)]
@@ -419,24 +419,8 @@ fn shown(execution: &Execution) -> String {
 
 /// What a step did outside its namespace, in words. What it read says nothing of what it does.
 fn effects(execution: &Execution) -> Vec<String> {
-    let told = |effect: &Effect| {
-        Some(match effect {
-            Effect::Read { .. } | Effect::Import { .. } => return None,
-            Effect::Write { path } => format!("wrote {path}"),
-            Effect::Delete { path } => format!("removed {path}"),
-            Effect::Rename { from, to } => format!("renamed {from} to {to}"),
-            Effect::Process { command } => format!("started {}", short(&command.join(" "))),
-            Effect::Connect { address } => format!("connected to {address}"),
-            Effect::Resolve { host } => format!("looked up {host}"),
-            Effect::SetEnv { variable } => format!("set {variable} in the environment"),
-            Effect::Load { path } => format!("loaded {path}"),
-            Effect::Refused { area, target, why } => format!("was refused {area} {target}: {why}"),
-            Effect::Granted { area, target, why } => format!("was given leave for {area} {target}: {why}"),
-            Effect::Unguarded { what } => what.clone(),
-            Effect::Left { what } => format!("left {what} behind"),
-        })
-    };
-    let mut all: Vec<String> = execution.effects.iter().filter_map(told).collect();
+    let mut all: Vec<String> =
+        execution.effects.iter().filter(|effect| effect.matters()).map(|effect| effect.to_string()).collect();
     all.dedup();
     all.truncate(50);
     all.extend(execution.observation.nondeterministic.iter().map(|what| format!("consulted {what}")));

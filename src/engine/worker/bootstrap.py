@@ -1,5 +1,5 @@
 # Receives the worker's modules over descriptor 0 and starts it. Kept small: it travels on the command line.
-import json, os, struct, sys, types
+import builtins, json, os, struct, sys, types
 os.setsid()  # no terminal: what a step writes reaches one only through the engine
 sys.path[:] = [p for p in sys.path if p]
 fd = os.dup(0)
@@ -18,6 +18,7 @@ def exactly(n):
 package = types.ModuleType("_reweave")
 package.__path__ = []
 sys.modules["_reweave"] = package
+own = dict(vars(builtins))
 sources = json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
 class Finder:
     @staticmethod
@@ -31,6 +32,8 @@ class Finder:
     @staticmethod
     def exec_module(module):
         name = module.__name__[9:]
+        # What steps replace in builtins is theirs: the worker goes on with what was there.
+        module.__dict__["__builtins__"] = own
         exec(compile(sources[name], "<reweave %s>" % name, "exec", dont_inherit=True), module.__dict__)
 sys.meta_path.insert(0, Finder)
 from _reweave import worker

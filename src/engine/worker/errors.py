@@ -46,7 +46,7 @@ def describe(error: BaseException, steps: dict[str, str], depth: int = 0) -> dic
         columns = _columns(inner)
         if columns is not None:
             found["columns"] = columns
-    if isinstance(error, SyntaxError):
+    if issubclass(type(error), SyntaxError):
         if error.filename in steps:
             found["step"] = steps[error.filename]
         found["line"] = error.lineno
@@ -134,9 +134,9 @@ def _attributes(error: BaseException) -> dict[str, str]:
                 pass
         elif isinstance(value, (str, int, float, bytes)):
             found[name] = text_of(value, 500)
-    if isinstance(error, ImportError) and getattr(error, "name", None):
+    if issubclass(type(error), ImportError) and getattr(error, "name", None):
         found["module_has"] = " ".join(evidence.module_names(error.name))
-    if isinstance(error, KeyError) and len(error.args) == 1:
+    if issubclass(type(error), KeyError) and len(error.args) == 1:
         try:
             found["key"] = repr(error.args[0])[:500]
         except BaseException:

@@ -229,7 +229,7 @@ def _facts(frame: _Frame, error: BaseException, innermost: bool) -> dict[str, An
                 found["receiver_seen"] = seen(value, "")
                 if type(value) in _PLAIN + _LISTS + (dict,) or isinstance(value, types.ModuleType):
                     found["receiver_has"] = sorted(n for n in dir(value) if not n.startswith("__"))[:_ATTRIBUTES]
-        if isinstance(error, TypeError):
+        if issubclass(type(error), TypeError):
             taken = _takes(frame, statement, node, str(error))
             if taken:
                 found["takes"] = taken
@@ -295,11 +295,11 @@ def _receiver(frame: _Frame, statement: ast.stmt, node: ast.AST | None, error: B
     """The expression whose key, index or attribute is not there."""
     nodes = [node] if node is not None else []
     nodes += [child for child in _own(statement) if child is not node]
-    if isinstance(error, AttributeError):
+    if issubclass(type(error), AttributeError):
         name = getattr(error, "name", None) or str(error).rpartition("attribute ")[2].strip("'\"")
         fits = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == name]
-    elif isinstance(error, LookupError) and not isinstance(error, UnicodeError):
-        key = error.args[0] if isinstance(error, KeyError) and error.args else _MISSING
+    elif issubclass(type(error), LookupError) and not issubclass(type(error), UnicodeError):
+        key = error.args[0] if issubclass(type(error), KeyError) and error.args else _MISSING
         fits = [n for n in nodes if isinstance(n, ast.Subscript)]
         if type(key) in _PLAIN:
             named = [n for n in fits if _key(frame, n) == key and type(_key(frame, n)) is type(key)]

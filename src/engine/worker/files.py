@@ -289,9 +289,13 @@ def _on_remove(files: Files, args: tuple[Any, ...]) -> None:
 
 def _on_rename(files: Files, args: tuple[Any, ...]) -> None:
     files.note_read(args[0], "content")
+    told = len(files.effects)
     files.note_tree(args[0], "delete")
     source, target = files._path(args[0]), files._path(args[1])
     files.note_tree(args[1], "write")
+    if source is not None and target is not None:
+        # One thing was done, whatever it comes to for each file.
+        files.effects[told:] = [("rename", [files.relative(source), files.relative(target)])]
     if source is not None and target is not None and os.path.isdir(source):
         for parent, _, names in os.walk(source):
             for name in names:
@@ -339,6 +343,18 @@ def _on_library(files: Files, args: tuple[Any, ...]) -> None:
         files.effects.append(("load", name))
 
 
+def _on_setenv(files: Files, args: tuple[Any, ...]) -> None:
+    name = args[0]
+    files.effects.append(("set env", [_fsdecode(name)[:200] if isinstance(name, (str, bytes)) else str(name)[:200]]))
+
+
+def _on_import(files: Files, args: tuple[Any, ...]) -> None:
+    # Raised with a file only for native code.
+    path = args[1] if len(args) > 1 else None
+    if isinstance(path, str) and files._path(path) is not None:
+        files.effects.append(("load", path))
+
+
 def _on_list(files: Files, args: tuple[Any, ...]) -> None:
     if sys._getframe(2).f_code.co_filename.startswith("<frozen importlib"):
         return  # it looks for one name, and lists only to be fast: `note_import` has the name
@@ -366,5 +382,8 @@ _HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
     "socket.getaddrinfo": _on_resolve,
     "socket.gethostbyname": _on_resolve,
     "ctypes.dlopen": _on_library,
+    "import": _on_import,
+    "os.putenv": _on_setenv,
+    "os.unsetenv": _on_setenv,
     "sqlite3.connect": lambda files, args: _on_open(files, (args[0], None, os.O_RDWR)),
 }

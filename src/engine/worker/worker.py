@@ -45,8 +45,10 @@ class Worker:
         self.steps: dict[str, str] = {}  # file name -> step id
         self.local: dict[str, str] = {}  # modules from the run's directory -> file
         self.seen_modules: set[str] = set()
+        self.imported: list[str] = []  # by the step that ran last, the outermost packages alone
         self.stdout, self.stderr = sys.stdout, sys.stderr
         self.children: list[int] = []
+        self._keep_streams()
         self.view = kernel.View()
         self.wall: wall.Wall | None = None  # what forks are put behind; none where everything is allowed
         self.walled = False
@@ -181,6 +183,10 @@ class Worker:
         for target, fd in zip((1, 2), fds[1:3]):
             os.dup2(fd, target)
             os.close(fd)
+        for _, copy, mark in self.streams:
+            if _mark_of(copy) == mark:
+                os.close(copy)
+        self._keep_streams()
         if aside is not None:
             self._go_aside(aside)
         if walled and self.wall is not None:
@@ -297,12 +303,16 @@ class Worker:
         last = None
         if error is not None:
             error.__traceback__ = error.__traceback__ and _own_part(error.__traceback__)
-            reply["error"] = errors.describe(error, self.steps)
-            reply["interrupted"] = isinstance(error, KeyboardInterrupt) and bool(message.get("interruptible"))
+            try:
+                reply["error"] = errors.describe(error, self.steps)
+            except Exception:  # a class that lies about everything that is asked of it
+                reply["error"] = {"type": type(error).__name__, "message": "it can't be described", "step": step}
+            reply["interrupted"] = issubclass(type(error), KeyboardInterrupt) and bool(message.get("interruptible"))
         failed = error is not None
         _let_go(error)
         error = None
         self._flush()
+        self._mend_streams()
         self.files.note_new()
         del code, tree
         reply["displays"] = self.shown.items
@@ -382,6 +392,16 @@ class Worker:
         if made:
             raise RuntimeError(f"recorded: {name} wrote {', '.join(made[:3])}, which a replay would not: give the content back instead")
         return value
+
+    def _keep_streams(self) -> None:
+        """Remembers where standard output and error lead."""
+        self.streams = [(target, _copy_of(target), _mark_of(target)) for target in (1, 2)]
+
+    def _mend_streams(self) -> None:
+        """A step that closed its standard output closed its own: those after it print as ever."""
+        for target, copy, mark in self.streams:
+            if _mark_of(target) != mark and _mark_of(copy) == mark:
+                os.dup2(copy, target)
 
     def _flush(self) -> None:
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, self.stdout, self.stderr)}.values():
@@ -493,7 +513,7 @@ class Worker:
             "values": values,
             "files_read": {self.files.relative(p): how for p, how in self.files.reads.items()},
             "files_written": {self.files.relative(p): copy for p, copy in self.files.writes.items()},
-            "effects": _effects(self.files),
+            "effects": _effects(self.files, self.hidden.environ, self.imported),
             "clock": sorted(clock),
             "doubts": sorted(set(self.files.doubts)),
             "left_behind": self._left_behind(),
@@ -524,6 +544,7 @@ class Worker:
     def _learn_modules(self, pre: "_Closure", values: dict[str, Any]) -> None:
         """Starts to follow modules that were imported by the step."""
         fresh = sys.modules.keys() - self.seen_modules
+        self.imported = sorted({name.split(".")[0] for name in fresh} - {name.split(".")[0] for name in self.seen_modules})
         for name in fresh:
             self.seen_modules.add(name)
             module = sys.modules.get(name)
@@ -778,6 +799,24 @@ class _Imports:
         return spec
 
 
+def _copy_of(fd: int) -> int:
+    import fcntl
+
+    # Out of the way of the numbers that steps get.
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 32)
+    except OSError:
+        return -1
+
+
+def _mark_of(fd: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(fd)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _bound(name: str, limit: int | None) -> None:
     """Lowers a limit of the process for good; one that stands lower already stays."""
     if limit is None:
@@ -821,10 +860,12 @@ def _clock_words(words: set[str]) -> set[str]:
     return {what for word in words if (what := _CLOCK_WORDS.get(word))}
 
 
-def _effects(noted: files.Files) -> list[list[Any]]:
+def _effects(noted: files.Files, environ: hidden.Environ, imported: list[str]) -> list[list[Any]]:
     found: list[list[Any]] = []
     seen = set()
-    for kind, what in noted.effects:
+    read = [] if environ.all else sorted(environ.read)[:200]
+    others = [("get env", [name]) for name in read if isinstance(name, str)] + [("import", [name]) for name in imported[:200]]
+    for kind, what in [*noted.effects, *others]:
         shown_ = [noted.relative(what)] if isinstance(what, str) else what
         key = (kind, tuple(shown_))
         if key not in seen and len(found) < 2000:

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::lines::Lines;
 use super::run::duration;
 use super::window::Window;
-use crate::step::{Chunk, Execution, Outcome, StepError, StepId, Stream};
+use crate::step::{Chunk, Effect, Execution, Outcome, StepError, StepId, Stream};
 use crate::ui::view::ansi::{self, Look};
 use crate::workbench::CallView;
 
@@ -69,6 +69,10 @@ impl Document {
         }
         if let Some(error) = &execution.error {
             document.error(error, "error");
+        }
+        let ruled = |effect: &&Effect| matches!(effect, Effect::Refused { .. } | Effect::Granted { .. });
+        for effect in execution.effects.iter().filter(ruled).take(20) {
+            document.rest.push((Kind::Remark, format!("it {effect}")));
         }
         if execution.outcome == Outcome::Interrupted {
             document.rest.push((Kind::Remark, format!("stopped after {}", duration(execution.duration_us))));

@@ -95,6 +95,7 @@ pub fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) -> bool {
                 Key::Char('y' | 'Y') if !chord.ctrl && !chord.alt => Answer::Yes,
                 Key::Char('n' | 'N') if !chord.ctrl && !chord.alt => Answer::No,
                 Key::Char('a' | 'A') if !chord.ctrl && !chord.alt => Answer::Always,
+                Key::Char('e' | 'E') if !chord.ctrl && !chord.alt => Answer::All,
                 Key::Esc | Key::Char('c' | 'q') => return true,
                 _ => {
                     model.overlays.push(top);

@@ -97,6 +97,9 @@ fn activity(pen: &Pen<'_>, model: &Model, room: usize) -> Line<'static> {
     if let Some(step) = &model.playhead {
         parts.push(pen.cut(&format!("{} after {step}", pen.glyphs().pointer), room.max(12), Role::BarStrong));
     }
+    if !snapshot.engine.unguarded.is_empty() {
+        parts.push(pen.span("unguarded", Role::Warning));
+    }
     if snapshot.replay_on_save {
         parts.push(pen.span("on save", Role::BarStrong));
     }

@@ -130,7 +130,7 @@ fn confirm(pen: &mut Pen<'_>, model: &Model, question: &Question) {
 /// A running step asks for leave.
 fn leave(pen: &mut Pen<'_>, model: &Model, question: &step::Question) {
     let details = ["It waits until you answer; other keys leave it waiting.".to_owned()];
-    let choices = [(" y ", "yes   "), ("n ", "no   "), ("a ", "always   "), ("esc ", "later")];
+    let choices = [(" y ", "yes   "), ("n ", "no   "), ("a ", "always   "), ("e ", "every step   "), ("esc ", "later")];
     ask(pen, model, question.step.as_str(), &question.text, &details, &choices);
 }
 

@@ -1,0 +1,68 @@
+//! Being asked: a step waits for leave, and gets it from the terminal, the workbench or another command.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+
+mod common;
+mod support;
+
+use std::net::TcpListener;
+
+use common::Run;
+use support::pty::Setup;
+
+/// A run whose second step connects to a port of this machine, and the port's owner.
+fn connecting() -> (Run, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let source = format!(
+        "import socket\nfor turn in range(2):\n    socket.create_connection((\"127.0.0.1\", {port})).close()\nprint('reached it')\n"
+    );
+    let run =
+        Run::new(&[("1.py", "kept = 5\n"), ("2.py", &source), ("3.py", &source.replace("reached", "also reached"))]);
+    (run, listener)
+}
+
+#[test]
+fn without_anyone_to_ask_it_is_no() {
+    let (run, _listener) = connecting();
+    let said = run.json("run", &[]);
+    let error = &said["steps"][1]["error"];
+    assert_eq!(error["type"], "PermissionError", "{said}");
+    assert!(error["message"].as_str().unwrap().contains("the policy does not let this run reach 127.0.0.1"), "{error}");
+    let shown = run.call("show", &["2"]);
+    assert!(shown.stdout.contains("was refused network 127.0.0.1: the policy asks, and nobody is there"), "{shown}");
+}
+
+#[test]
+fn the_terminal_asks_and_the_step_waits() {
+    let (run, _listener) = connecting();
+    let mut terminal = Setup::reweave(run.path()).arg("run").arg(".").size(120, 40).start();
+    terminal.wait_for("2 wants to connect to 127.0.0.1");
+    terminal.keys("y\r").wait_for("reached it");
+    // Once is until the step ends: the next one asks again.
+    terminal.wait_for("3 wants to connect to 127.0.0.1");
+    terminal.keys("n\r").wait_for("1 failed");
+    assert_eq!(terminal.wait_exit(), 1);
+    let log = run.call("log", &[]);
+    assert!(log.stdout.contains("2 wants to connect to 127.0.0.1: yes, once"), "{log}");
+}
+
+#[test]
+fn the_workbench_asks_and_another_command_answers() {
+    let (run, _listener) = connecting();
+    let mut terminal = Setup::reweave(run.path()).arg("open").arg(".").size(120, 40).start();
+    terminal.wait_for("3 steps").keys("a").wait_for("2 waits for an answer");
+    terminal.keys("I").wait_for("2 wants to connect to 127.0.0.1").keys("y").wait_for("3 waits for an answer");
+    let home = run.path().join(".home");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reweave"));
+    command.current_dir(run.path());
+    for (name, place) in [("HOME", ""), ("XDG_CONFIG_HOME", "config"), ("XDG_STATE_HOME", "state")] {
+        command.env(name, home.join(place));
+    }
+    command.env_remove("XDG_RUNTIME_DIR").env_remove("REWEAVE_HOME").args(["answer", ".", "2", "all"]);
+    let said = common::answer(command, "");
+    assert!(said.stdout.contains("3 wants to connect to 127.0.0.1: yes, always for this run"), "{said}");
+    terminal.wait_for("3 fresh").keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
