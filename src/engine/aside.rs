@@ -218,8 +218,10 @@ impl Engine {
         let (main, nearest) = self.root_and_nearest(tasks)?;
         // A directory that was made after the wall was put up is behind it.
         if let Some(node) = nearest.filter(|node| place.is_prepared() || node.process.warden.is_none()) {
-            let (process, refused_too) = node.process.fork_aside(&head, Some(main))?;
-            if refused_too.is_some() == refused.is_some() {
+            // One that a step has ended is as good as none.
+            if let Ok((process, refused_too)) = node.process.fork_aside(&head, Some(main))
+                && refused_too.is_some() == refused.is_some()
+            {
                 nodes.push(Node { process, state: node.state.clone(), line: node.line.clone(), ran: node.ran.clone() });
             }
         }

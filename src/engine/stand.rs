@@ -198,10 +198,16 @@ impl Engine {
         report: &mut dyn FnMut(Report),
     ) -> Result<Rebuilt, EngineError> {
         let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
-        let nodes = self.checkpoints.iter_mut().filter(|node| node.prefix(&keys).is_some());
-        let mut node = match nodes.max_by_key(|node| node.line.len()) {
-            Some(checkpoint) => checkpoint.forked()?,
-            None => Node::new(self.line()?),
+        let mut node = loop {
+            let held = self.checkpoints.iter().enumerate().filter(|(_, node)| node.prefix(&keys).is_some());
+            let Some(nearest) = held.max_by_key(|(_, node)| node.line.len()).map(|(place, _)| place) else {
+                break Node::new(self.line()?);
+            };
+            match self.checkpoints.get_mut(nearest).map(Node::forked) {
+                Some(Ok(node)) => break node,
+                // A step may have ended it: then it is as if it had been let go.
+                _ => drop(self.checkpoints.remove(nearest)),
+            }
         };
         // The state so far, of which the process may be behind.
         let mut wanted = node.state.clone();

@@ -103,8 +103,9 @@ fn what_ends_its_own_process_ends_only_that() {
         "abort": "import os\nos.abort()\n" => "ProcessDied";
         "closed descriptors": "import os\nos.closerange(0, 1000)\n" => "ProcessDied";
         "a closed standard output": "import os\nos.close(1)\nos.close(2)\ndel os\n" => "fresh";
-        "SIGKILL to its parent": "import os\nos.kill(os.getppid(), 9)\n" => "PermissionError";
-        "SIGSTOP to its parent": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n" => "PermissionError";
+        // Its parent may be a checkpoint that it was forked from: that is the run's own, and may go.
+        "SIGKILL to its parent": "import os\nos.kill(os.getppid(), 9)\n" => "PermissionError" | "fresh";
+        "SIGSTOP to its parent": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n" => "PermissionError" | "fresh";
         "SIGKILL to its group": "import os\ntry:\n    os.kill(1, 0)\nexcept PermissionError:\n    os.killpg(0, 9)\n" => "ProcessDied";
         "a stack overflow": "def f(): return f()\nf()\n" => "RecursionError";
         "a deep structure": "deep = []\nfor _ in range(200_000): deep = [deep]\ndel deep\n" => "fresh" | "ProcessDied";
