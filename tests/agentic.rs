@@ -225,3 +225,14 @@ fn a_step_whose_agent_thinks_can_be_stopped() {
     assert_eq!(asked(&run), ["size slow"]);
     assert_ne!(run.json("status", &[])["steps"][0]["status"], "fresh");
 }
+
+#[test]
+fn a_policy_that_lets_no_program_start_lets_no_agent_be_asked() {
+    let run = Run::new(&[("01_plan.py", PLAN)]);
+    let mut command = command(&run, "run", &[]);
+    command.env("REWEAVE_POLICY_PRESET", "sealed");
+    let refused = answer(command, "");
+    assert_eq!(refused.status, Some(1), "{refused}");
+    assert!(refused.stdout.contains("the policy does not let this run start python3"), "{refused}");
+    assert!(asked(&run).is_empty());
+}

@@ -18,7 +18,8 @@ pub(super) struct StoreCalls {
     key: Option<Key>,
     /// The answers that are kept, by their calls.
     known: Mutex<HashMap<Digest, Digest>>,
-    agent: Mutex<Option<AgentCommand>>,
+    /// Who is asked, or why nobody is.
+    agent: Mutex<Result<AgentCommand, String>>,
     /// Calls that an agent is being asked: the same question is asked once.
     busy: Mutex<HashSet<Digest>>,
     done: Condvar,
@@ -35,14 +36,14 @@ impl StoreCalls {
             store: Mutex::new(store),
             key,
             known,
-            agent: Mutex::default(),
+            agent: Mutex::new(Err(NoAnswer::NoProgram.to_string())),
             busy: Mutex::default(),
             done: Condvar::new(),
         })
     }
 
     /// Who is asked from now on.
-    pub(super) fn ask_of(&self, agent: Option<AgentCommand>) {
+    pub(super) fn ask_of(&self, agent: Result<AgentCommand, String>) {
         *hold(&self.agent) = agent;
     }
 
@@ -71,9 +72,7 @@ impl StoreCalls {
     }
 
     fn ask_agent(&self, call: &Call, stop: &AtomicBool) -> Result<Vec<u8>, String> {
-        let agent = hold(&self.agent)
-            .clone()
-            .ok_or_else(|| format!("{}: name one as `agent.command` in reweave.toml", NoAnswer::NoProgram))?;
+        let agent = hold(&self.agent).clone()?;
         let answer = agent.ask(&call.question, stop).map_err(|none| none.to_string())?;
         let took_ms = Millis::try_from(answer.took.as_millis()).unwrap_or(Millis::MAX);
         let told = Told::beside(&answer.text);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::calls::StoreCalls;
 use super::vault::StoreVault;
 use super::{Failure, Options};
-use crate::agent::AgentCommand;
+use crate::agent::{AgentCommand, NoAnswer};
 use crate::engine::{Leaves, MemoryVault, OnError, Settings, Vault};
 use crate::run::{
-    AgentSettings, CONFIG_FILE, Config, ConfigProblem, Interpreter, PATCHES, RunDir, STORE_DIR, UserDirs,
-    choose_interpreter, show,
+    AgentSettings, Area, CONFIG_FILE, Config, ConfigProblem, Decision, Interpreter, PATCHES, RunDir, STORE_DIR,
+    UserDirs, choose_interpreter, show,
 };
 use crate::store::{Key, Store};
 
@@ -109,11 +109,17 @@ impl Setup {
         self.user.as_ref().and_then(|user| Key::of_user(user).ok())
     }
 
-    /// The program that answers agentic functions, where one is named.
-    pub(super) fn agent(&self, dir: &RunDir) -> Option<AgentCommand> {
+    /// The program that answers agentic functions, or why there is none. What a step asks leaves the run with it: who
+    /// named the program gave leave for that, unless the policy denies to start it.
+    pub(super) fn agent(&self, dir: &RunDir) -> Result<AgentCommand, String> {
         let AgentSettings { command, timeout, .. } = &self.config.agent;
-        let named = !command.is_empty();
-        named.then(|| AgentCommand { words: command.clone(), timeout: *timeout, dir: dir.path().to_owned() })
+        let Some(program) = command.first() else {
+            return Err(format!("{}: name one as `agent.command` in reweave.toml", NoAnswer::NoProgram));
+        };
+        if self.config.policy.decide(Area::Process, program) == Decision::Deny {
+            return Err(format!("the policy does not let this run start {program}"));
+        }
+        Ok(AgentCommand { words: command.clone(), timeout: *timeout, dir: dir.path().to_owned() })
     }
 
     /// What a person should know of the settings.
