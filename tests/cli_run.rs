@@ -278,8 +278,8 @@ fn questions_are_answered_from_the_record() {
     b  v1, v1 ran
         y = x + 1
     values
-        x  0ff8f1625c by a
-        y  bd44738c7e by b
+        x  f8b79d8eee by a
+        y  9a48d1be49 by b
     ");
     run.write("a.py", "x = 5\n");
     run.call("run", &[]);

@@ -52,8 +52,8 @@ fn the_terminal_asks_and_the_step_waits() {
 fn the_workbench_asks_and_another_command_answers() {
     let (run, _listener) = connecting();
     let mut terminal = Setup::reweave(run.path()).arg("open").arg(".").size(120, 40).start();
-    terminal.wait_for("3 steps").keys("a").wait_for("2 waits for an answer");
-    terminal.keys("I").wait_for("2 wants to connect to 127.0.0.1").keys("y").wait_for("3 waits for an answer");
+    terminal.wait_for("3 steps").keys("a").wait_for("asks: 2 wants to connect to 127.0.0.1");
+    terminal.keys("I").wait_for("later").keys("y").wait_for("3 wants to connect to 127.0.0.1");
     let home = run.path().join(".home");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reweave"));
     command.current_dir(run.path());
