@@ -8,6 +8,10 @@ use reweave::cli::{CliError, Faces, KeyRow, KeyTable};
 use reweave::ui;
 use reweave::workbench::{Event, Handle};
 
+/// Half as long in `malloc` as with the C library's: reading and drawing are mostly small allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     reweave::cli::main(Faces { terminal: Some(terminal), keys: Some(keys), agents: Some(agents) })
 }

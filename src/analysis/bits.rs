@@ -1,12 +1,24 @@
 //! A growing set of small numbers, joined and met word by word.
 
-/// A set of `u32`, one bit each. Two sets compare equal only if built alike: use [`BitSet::contains`].
+/// A set of `u32`, one bit each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct BitSet {
+pub(crate) struct BitSet {
     words: Vec<u64>,
 }
 
+impl PartialEq for BitSet {
+    fn eq(&self, other: &Self) -> bool {
+        let (short, long) = if self.words.len() < other.words.len() { (self, other) } else { (other, self) };
+        let (start, end) = long.words.split_at(short.words.len());
+        start == short.words && end.iter().all(|word| *word == 0)
+    }
+}
+
 impl BitSet {
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
     pub fn contains(&self, bit: u32) -> bool {
         self.words.get((bit / 64) as usize).is_some_and(|word| word & (1 << (bit % 64)) != 0)
     }
@@ -42,6 +54,13 @@ impl BitSet {
         }
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
+        }
+    }
+
+    /// Takes out what is in the other.
+    pub fn subtract(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= !other;
         }
     }
 
@@ -81,5 +100,12 @@ mod tests {
         b.remove(64);
         b.remove(9999);
         assert!(!b.contains(64) && b.contains(200));
+        a.subtract(&b);
+        assert_eq!(a.iter().collect::<Vec<_>>(), [64]);
+        let mut one = BitSet::default();
+        one.insert(64);
+        assert!(a == one && one == a && one != b && !a.is_empty());
+        a.remove(64);
+        assert!(a.is_empty() && a == BitSet::default());
     }
 }

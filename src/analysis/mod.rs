@@ -16,7 +16,7 @@
 //! can't be seen here, such as a change through a second name for an object that an earlier step made, is
 //! left to observation; and what is dynamic makes a step opaque, never independent.
 
-mod bits;
+pub(crate) mod bits;
 pub mod builtins;
 mod deep_stack;
 mod depth;

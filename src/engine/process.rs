@@ -27,6 +27,8 @@ use super::warden::Warden;
 use crate::run::{Area, Decision};
 use crate::step::{Answer, QuestionId, Stream};
 
+/// Bytes that are copied rather than sent by themselves.
+const SMALL: usize = 64 << 10;
 /// The modules of the worker, which import one another by name.
 const MODULES: [(&str, &str); 19] = [
     ("calls", include_str!("worker/calls.py")),
@@ -345,9 +347,12 @@ impl Process {
         let json = serde_json::to_vec(ask).map_err(|e| lost("a message to the worker", &e))?;
         let mut head = u32::try_from(json.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
         head.extend_from_slice(&(data.len() as u64).to_le_bytes());
+        head.extend_from_slice(&json);
+        // In one piece, so that the worker is woken once.
+        let (together, rest) = if data.len() <= SMALL { (data, &[][..]) } else { (&[][..], data) };
+        head.extend_from_slice(together);
         self.send_with(&head, fds)?;
-        self.write_all(&json)?;
-        self.write_all(data)
+        self.write_all(rest)
     }
 
     fn send_with(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
@@ -573,6 +578,13 @@ impl Process {
             // A process that is gone needs no signal.
             let _ = kill_process(pid, signal);
         }
+    }
+
+    /// The memory that the process has in use, what it shares with others included, in bytes.
+    pub(super) fn resident_memory(&self) -> u64 {
+        let Ok(text) = std::fs::read_to_string(format!("/proc/{}/statm", self.pid)) else { return u64::MAX };
+        let pages: u64 = text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(u64::MAX);
+        pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
     /// Memory that this process holds for itself alone, in bytes.

@@ -10,7 +10,7 @@ use super::pass::Walk;
 use super::protocol::{Ask, LoadReply, ValueHead};
 use super::state::{Slot, State};
 use super::task::{EngineError, Report, Task};
-use super::walk::{CHECKPOINT_PAYS, Engine};
+use super::walk::Engine;
 use crate::step::{Digest, Execution, Name, Observation, Reason};
 
 /// How many checkpoints are held at the most.
@@ -41,6 +41,11 @@ impl Engine {
         let Some(budget) = self.settings().checkpoint_memory else { return };
         // To look costs about a tenth of a millisecond each, and what they hold grows slowly.
         if !count.is_multiple_of(LOOK_EVERY) && count > LOOK_EVERY {
+            return;
+        }
+        // Told at once, and never less than what each holds by itself.
+        let resident = self.checkpoints.iter().map(|node| node.process.resident_memory());
+        if resident.fold(0, u64::saturating_add) <= budget {
             return;
         }
         let mut held: Vec<u64> = self.checkpoints.iter().map(|node| node.process.private_memory()).collect();
@@ -230,7 +235,7 @@ impl Engine {
             self.disk.restore(&node.state);
             let why = vec![Reason::Rebuilt { names: Vec::new() }];
             report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: true });
-            if self.spent_us > CHECKPOINT_PAYS * self.fork_us {
+            if self.checkpoint_pays() {
                 self.checkpoint(&mut node)?;
             }
             let before = node.state.clone();

@@ -23,8 +23,12 @@ use super::vault::Vault;
 use super::wall;
 use crate::step::{CallFrame, Digest, Execution, FileContent, Name, Outcome, Reason, StepId};
 
-/// A checkpoint is made once this many times its cost was spent since the last.
-pub(super) const CHECKPOINT_PAYS: u64 = 20;
+/// A checkpoint is made once this many times the fork's own time was spent since the last. The page faults that
+/// follow a fork cost about as much again, or twice that.
+const CHECKPOINT_PAYS: u64 = 50;
+/// Nor is more time than this spent without one, in microseconds: any state is to be had again within it.
+const CHECKPOINT_AFTER: u64 = 100_000;
+
 /// The interpreter processes of one run, and the line of execution that they hold.
 #[derive(Debug)]
 pub struct Engine {
@@ -491,6 +495,11 @@ impl Engine {
         }
     }
 
+    /// Whether enough was executed since the last checkpoint for another to be worth its cost.
+    pub(super) fn checkpoint_pays(&self) -> bool {
+        self.spent_us > (CHECKPOINT_PAYS * self.fork_us).min(CHECKPOINT_AFTER)
+    }
+
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -516,7 +525,7 @@ impl Engine {
         let Some(mut node) = self.live.take() else {
             return Err(EngineError { what: "no process holds the state before the step".into(), hint: None });
         };
-        if self.spent_us > CHECKPOINT_PAYS * self.fork_us || node.line.is_empty() && !self.checkpoints.is_empty() {
+        if self.checkpoint_pays() || node.line.is_empty() && !self.checkpoints.is_empty() {
             self.checkpoint(&mut node)?;
         }
         report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: false });

@@ -12,7 +12,7 @@ use crate::analysis::builtins::is_builtin;
 use crate::analysis::{Certainty, StepNames};
 use crate::step::Name;
 
-use super::linking::{Linked, Reach};
+use super::linking::{Functions, Linked, Reach};
 
 /// Where a step stands in the run: only the order of places means something.
 pub(super) type Place = u64;
@@ -50,6 +50,7 @@ pub(super) struct Inference {
     readers: HashMap<Name, BTreeSet<Place>>,
     /// Steps that may read any name.
     wild_readers: BTreeSet<Place>,
+    pub(super) functions: Functions,
 }
 
 #[derive(Debug, Clone)]
@@ -127,6 +128,7 @@ impl Inference {
         if let Some(old) = &old {
             self.forget_reads(place, old);
         }
+        self.functions.add(place, &names);
         self.steps.insert(place, Entry { names, resolved: before });
         self.settle(place)
     }
@@ -266,7 +268,7 @@ impl Inference {
         let mut resolved = Resolved {
             reads_everything: names.reads_everything || linked.opaque,
             writes_anything: names.writes_anything || linked.opaque,
-            late_reads: std::mem::take(&mut linked.late).into_keys().collect(),
+            late_reads: std::mem::take(&mut linked.late),
             writes: std::mem::take(&mut linked.writes),
             ..Resolved::default()
         };

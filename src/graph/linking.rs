@@ -1,16 +1,42 @@
 //! A step linked with the functions of steps before it: what it does by running them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::analysis::bits::BitSet;
 use crate::analysis::effects::{CallSite, Callee, Function, FunctionId, Root};
 use crate::analysis::{Certainty, StepNames};
 use crate::step::Name;
 
 use super::inference::{Inference, Place};
 
-/// Functions that a value may hold: the step that made each, and which of its functions.
-pub(super) type Reach = BTreeSet<(Place, FunctionId)>;
+/// Functions that a value may hold, by their numbers (see [`Functions`]). Values in a long run may hold thousands.
+pub(super) type Reach = BitSet;
+
+/// A number for each function of each step, for good: one that is gone keeps its own.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Functions {
+    numbers: HashMap<(Place, FunctionId), u32>,
+    all: Vec<(Place, FunctionId)>,
+}
+
+impl Functions {
+    /// Gives numbers to the functions of a step.
+    pub fn add(&mut self, place: Place, names: &StepNames) {
+        for (function, _) in (0..).zip(&names.functions) {
+            let Ok(next) = u32::try_from(self.all.len()) else { return };
+            if let Entry::Vacant(free) = self.numbers.entry((place, function)) {
+                free.insert(next);
+                self.all.push((place, function));
+            }
+        }
+    }
+
+    fn get(&self, number: u32) -> Option<(Place, FunctionId)> {
+        self.all.get(number as usize).copied()
+    }
+}
 
 /// Following functions from step to step ends after so many, and the step counts as one that may do
 /// anything. No real run came near it.
@@ -22,13 +48,13 @@ pub(super) struct Linked<'i> {
     place: Place,
     names: &'i StepNames,
     /// Names that functions of other steps read while this one runs.
-    pub late: BTreeMap<Name, ()>,
+    pub late: BTreeSet<Name>,
     /// For each of those, the steps whose functions read it.
     pub carriers: BTreeMap<Name, BTreeSet<Place>>,
     pub writes: BTreeMap<Name, Certainty>,
     /// Whether something that it runs may do anything.
     pub opaque: bool,
-    entered: BTreeSet<(Place, FunctionId)>,
+    entered: Reach,
     steps: usize,
 }
 
@@ -38,11 +64,11 @@ impl<'i> Linked<'i> {
             inference,
             place,
             names,
-            late: BTreeMap::new(),
+            late: BTreeSet::new(),
             carriers: BTreeMap::new(),
             writes: names.writes.clone(),
             opaque: false,
-            entered: BTreeSet::new(),
+            entered: Reach::default(),
             steps: 0,
         }
     }
@@ -50,10 +76,7 @@ impl<'i> Linked<'i> {
     pub fn link(&mut self) {
         let names = self.names;
         for (name, used) in &names.uses {
-            let reach = self.reach(name, self.place);
-            for function in reach {
-                self.run(function, &used.bound_before);
-            }
+            self.run(self.reach(name, self.place), &used.bound_before);
         }
         for call in &names.calls {
             self.call(call, Certainty::Certain, &mut Vec::new());
@@ -62,10 +85,10 @@ impl<'i> Linked<'i> {
 
     /// Functions that a name may hold just before a place.
     fn reach(&self, name: &str, place: Place) -> Reach {
-        let mut reach = Reach::new();
+        let mut reach = Reach::default();
         for from in self.inference.reaching(name, place) {
             if let Some(held) = self.inference.resolved(from).and_then(|resolved| resolved.reach.get(name)) {
-                reach.extend(held.iter().copied());
+                reach.join(held);
             }
         }
         reach
@@ -75,16 +98,18 @@ impl<'i> Linked<'i> {
     pub fn reach_of_writes(&self, writes: &BTreeMap<Name, Certainty>) -> BTreeMap<Name, Reach> {
         let mut all = BTreeMap::new();
         for name in writes.keys() {
-            let mut reach = Reach::new();
+            let mut reach = Reach::default();
             if let Some(value) = self.names.values.get(name) {
-                reach.extend(value.functions.iter().map(|function| (self.place, *function)));
+                value.functions.iter().filter_map(|function| self.number((self.place, *function))).for_each(|number| {
+                    reach.insert(number);
+                });
                 for held in &value.names {
-                    reach.extend(self.reach(held, self.place));
+                    reach.join(&self.reach(held, self.place));
                 }
             }
             // Changed in place, it holds what it held.
             if self.names.reads.contains_key(name) || !self.names.writes.contains_key(name) {
-                reach.extend(self.reach(name, self.place));
+                reach.join(&self.reach(name, self.place));
             }
             if !reach.is_empty() {
                 all.insert(Arc::clone(name), reach);
@@ -97,28 +122,34 @@ impl<'i> Linked<'i> {
         self.inference.names(place)?.functions.get(function as usize)
     }
 
-    /// A function may be run, with arguments that are not known, and whatever it reaches. No recursion: functions
+    fn number(&self, id: (Place, FunctionId)) -> Option<u32> {
+        self.inference.functions.numbers.get(&id).copied()
+    }
+
+    /// Functions may be run, with arguments that are not known, and whatever they reach. No recursion: functions
     /// can call one another from step to step, as many as there are.
-    fn run(&mut self, first: (Place, FunctionId), bound: &BTreeSet<Name>) {
-        let mut waiting = vec![first];
-        while let Some(id) = waiting.pop() {
+    fn run(&mut self, mut waiting: Reach, bound: &BTreeSet<Name>) {
+        loop {
+            waiting.subtract(&self.entered);
+            let Some(number) = waiting.iter().next() else { return };
             self.steps += 1;
             if self.steps > LIMIT {
                 self.opaque = true;
                 return;
             }
-            if !self.entered.insert(id) {
-                continue;
-            }
+            self.entered.insert(number);
+            let Some(id) = self.inference.functions.get(number) else { continue };
             let Some(function) = self.function(id) else { continue };
             self.opaque |= function.opaque.is_some();
             for name in &function.reads {
                 if bound.contains(name) {
                     continue;
                 }
-                self.late.insert(Arc::clone(name), ());
                 self.carriers.entry(Arc::clone(name)).or_default().insert(id.0);
-                waiting.extend(self.reach(name, self.place));
+                // What a name may hold is the same for all that read it.
+                if self.late.insert(Arc::clone(name)) {
+                    waiting.join(&self.reach(name, self.place));
+                }
             }
             for name in function.writes.keys() {
                 self.write(name, Certainty::Possible);
@@ -126,7 +157,11 @@ impl<'i> Linked<'i> {
             for name in function.defaults.values() {
                 self.write(name, Certainty::Possible);
             }
-            waiting.extend(function.methods.values().map(|method| (id.0, *method)));
+            for method in function.methods.values() {
+                if let Some(number) = self.number((id.0, *method)) {
+                    waiting.insert(number);
+                }
+            }
         }
     }
 
@@ -149,8 +184,10 @@ impl<'i> Linked<'i> {
             Callee::Method(Root::Parameter(_), _) => return,
         };
         let reach = self.reach(name, self.place);
-        let how = if reach.len() == 1 { how } else { Certainty::Possible };
-        for id in reach {
+        let only_one = reach.iter().nth(1).is_none();
+        let how = if only_one { how } else { Certainty::Possible };
+        let functions = &self.inference.functions;
+        for id in reach.iter().filter_map(|number| functions.get(number)) {
             let Some(function) = self.function(id) else { continue };
             match method {
                 None if function.is_class => {

@@ -40,6 +40,10 @@ class Changes:
         """Counts `key` as changed the next time."""
         self._changed.add(key)
 
+    def is_changed(self, key: str) -> bool:
+        """Whether [`take`] would give `key`."""
+        return True
+
     def take(self) -> Set[str]:
         """The keys whose dicts were changed since this was last asked, or may have been."""
         return set(self._dicts)
@@ -67,6 +71,10 @@ class _Versions(Changes):
         kept = [(pair, seen) for pair, seen in zip(self._views, self._seen) if pair[0] != key]
         self._views = [pair for pair, _ in kept]
         self._seen = [seen for _, seen in kept]
+
+    def is_changed(self, key: str) -> bool:
+        pairs = zip(self._views, self._seen)
+        return key in self._changed or any(view.value != seen for (own, view), seen in pairs if own == key)
 
     def take(self) -> Set[str]:
         now = [view.value for _, view in self._views]
@@ -114,6 +122,9 @@ class _Watched(Changes):
         if held is not None:
             self._keys.pop(id(held), None)
             self._api.PyDict_Unwatch(self._watcher, self._object(held))
+
+    def is_changed(self, key: str) -> bool:
+        return key in self._changed
 
     def take(self) -> Set[str]:
         found = self._changed

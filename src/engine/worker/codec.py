@@ -407,7 +407,7 @@ def code_parts(code: types.CodeType) -> tuple[Any, ...]:
     return (
         code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
         code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,
-        getattr(code, "co_exceptiontable", b""),
+        getattr(code, "co_exceptiontable", b""), code.co_name, getattr(code, "co_qualname", ""),
     )  # fmt: skip
 
 

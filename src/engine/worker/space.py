@@ -147,7 +147,9 @@ class Space:
         for name in group:
             members.setdefault(find(name), []).append(name)
         changed = set(gone) & set(before)
-        self.components = {n: c for n, c in before.items() if n not in touched}
+        self.components = before.copy()
+        for name in touched:
+            self.components.pop(name, None)
         for names in members.values():
             component = self._digest(tuple(sorted(names)), stamp)
             for name in names:

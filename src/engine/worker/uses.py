@@ -44,7 +44,10 @@ def uses_of(tree: ast.Module, code: types.CodeType, filename: str) -> Uses:
         statements.append(Statement(_without(code, skip), frozenset()))
     else:
         for node in tree.body:
-            part = compile(ast.Module([node], []), filename, "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            part = code
+            if len(tree.body) > 1:
+                alone = ast.Module([node], [])
+                part = compile(alone, filename, "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             inner = {(c.co_name, c.co_firstlineno) for c in skip}
             drop = {c for c in _codes(part, 2) if (c.co_name, c.co_firstlineno) in inner}
             statements.append(Statement(_without(part, drop), frozenset(_binds(node))))

@@ -15,6 +15,7 @@ import struct
 from typing import Any
 
 _HEADER = struct.Struct("<IQ")
+_SMALL = 1 << 16  # bytes that are copied rather than sent by themselves, so that the engine is woken once
 _dumps = json.dumps
 _loads = json.loads
 _exit = os._exit
@@ -38,15 +39,17 @@ class Wire:
     def send(self, message: dict[str, Any], data: bytes = b"", fds: list[int] | None = None) -> None:
         """Sends a message, and descriptors with it; a vanished engine ends the process."""
         text = _dumps(message, ensure_ascii=True, separators=(",", ":")).encode()
-        head = _HEADER.pack(len(text), len(data))
+        head = _HEADER.pack(len(text), len(data)) + text
         try:
             if fds:
                 rights = array.array("i", fds).tobytes()
-                self._socket.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-                self._send(text)
+                sent = self._socket.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+                self._send(head[sent:])
+                self._send(data)
+            elif len(data) <= _SMALL:
+                self._send(head + data)
             else:
-                self._send(head + text)
-            if data:
+                self._send(head)
                 self._send(data)
         except OSError:
             _exit(0)

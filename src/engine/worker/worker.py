@@ -227,10 +227,10 @@ class Worker:
 
     def _compile(self, source: str, filename: str) -> tuple[ast.Module, types.CodeType, str]:
         tree, text = magics.parse(source, filename)
-        # The digest is of what runs: comments and blank lines leave it as it is.
-        digest = hashlib.blake2b(ast.dump(tree).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
         code = compile(tree, filename, "exec", flags=_FLAGS, dont_inherit=True)
-        return tree, code, digest
+        # The digest is of what runs: comments and blank lines leave it as it is.
+        parts = repr(codec.code_parts(code)).encode("utf-8", "surrogatepass")
+        return tree, code, hashlib.blake2b(parts, digest_size=32).hexdigest()
 
     def _compile_only(self, message: dict[str, Any], source: str) -> None:
         try:
@@ -268,7 +268,7 @@ class Worker:
             self.wire.send({"code": _text_digest(source), "error": described, "us": 0, "observation": {}})
             return
         # Identities only: to hold the values would keep them from dying when the step drops them.
-        before = _identities(self.namespace)
+        before = _Bindings(self.namespace)
         self.files.clear()
         pre = self._pre_closure(used)
         for module in pre.modules:
@@ -327,11 +327,11 @@ class Worker:
         if code.co_flags & _COROUTINE:
             return magics.run_async(tree, filename, namespace)
         if body and isinstance(body[-1], ast.Expr):
-            head = ast.Module(body[:-1], tree.type_ignores)
             tail = ast.Expression(body[-1].value)
-            first = compile(head, filename, "exec", flags=_FLAGS, dont_inherit=True)
             second = compile(tail, filename, "eval", flags=_FLAGS, dont_inherit=True)
-            exec(first, namespace)
+            if len(body) > 1:
+                head = ast.Module(body[:-1], tree.type_ignores)
+                exec(compile(head, filename, "exec", flags=_FLAGS, dont_inherit=True), namespace)
             value = eval(second, namespace)
             if magics.silenced(self, filename, body[-1]):
                 return None
@@ -427,22 +427,21 @@ class Worker:
         return closure
 
     def _observe(
-        self, used: uses.Uses, before: dict[str, int], pre: "_Closure", digest: str, failed: bool
+        self, used: uses.Uses, before: "_Bindings", pre: "_Closure", digest: str, failed: bool
     ) -> tuple[dict[str, Any], bytes]:
         namespace, known = self.namespace, self.space.components
         hidden_values = self.space.hidden
         own_hidden = dict(hidden_values)
         certain = set() if failed else pre.bound
-        now = _identities(namespace)
-        rebound = {name for name, number in now.items() if before.get(name) != number} | (before.keys() - now.keys())
-        rebound = {n for n in rebound | (certain & (set(namespace) | set(before))) if n not in space.HIDDEN and isinstance(n, str)}
+        rebound = before.changed(namespace) | {n for n in certain if n in namespace or n in before.names}
+        rebound = {n for n in rebound if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
         # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
-        unchanged = {n for n in pre.stores if n not in rebound and n in before and n not in loads}
+        unchanged = {n for n in pre.stores if n not in rebound and n in before.names and n not in loads}
         loads |= unchanged
         dynamic = pre.dynamic
         if dynamic:
-            loads |= set(before)
+            loads |= before.names
             unchanged = set()
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
@@ -504,7 +503,7 @@ class Worker:
             clock.add("an agent, which gave no answer")
         observed = {
             "reads": reads,
-            "saw_names": sorted(n for n in before if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
+            "saw_names": sorted(n for n in before.names if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
             "saw_prefixes": sorted(prefixes),
             "writes": writes,
             "incidental": incidental,
@@ -543,8 +542,9 @@ class Worker:
 
     def _learn_modules(self, pre: "_Closure", values: dict[str, Any]) -> None:
         """Starts to follow modules that were imported by the step."""
-        fresh = sys.modules.keys() - self.seen_modules
-        self.imported = sorted({name.split(".")[0] for name in fresh} - {name.split(".")[0] for name in self.seen_modules})
+        fresh = sys.modules.keys() - self.seen_modules if self.hidden.changes.is_changed("") else set()
+        tops = {name.split(".")[0] for name in fresh}
+        self.imported = sorted(tops - {name.split(".")[0] for name in self.seen_modules}) if tops else []
         for name in fresh:
             self.seen_modules.add(name)
             module = sys.modules.get(name)
@@ -829,8 +829,21 @@ def _bound(name: str, limit: int | None) -> None:
     resource.setrlimit(kind, (least, least))
 
 
-def _identities(namespace: dict[str, Any]) -> dict[str, int]:
-    return dict(zip(namespace, map(id, namespace.values())))
+class _Bindings:
+    """Which object stood under which name. Identities only: to hold the values would keep them from dying when the
+    step drops them."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self._keys, self._ids = [*namespace], [*map(id, namespace.values())]
+        self.names = set(self._keys)
+
+    def changed(self, namespace: dict[str, Any]) -> set[str]:
+        """The names that came, went, or stand for another object now."""
+        keys, ids, count = [*namespace], [*map(id, namespace.values())], len(self._keys)
+        if keys[:count] == self._keys and ids[:count] == self._ids:
+            return set(keys[count:])
+        now, before = dict(zip(keys, ids)), dict(zip(self._keys, self._ids))
+        return {n for n, number in now.items() if before.get(n) != number} | (before.keys() - now.keys())
 
 
 def _text_digest(source: str) -> str:
