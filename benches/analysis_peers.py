@@ -34,8 +34,13 @@ def steps(count):
             tree = ast.parse(source)
         except (SyntaxError, ValueError):
             continue
+        lines = source.encode().splitlines(keepends=True)
         for statement in tree.body:
-            text = ast.get_source_segment(source, statement)
+            # As `ast.get_source_segment`, which splits the whole source anew for each.
+            part = lines[statement.lineno - 1 : statement.end_lineno]
+            part[-1] = part[-1][: statement.end_col_offset]
+            part[0] = part[0][statement.col_offset :]
+            text = b"".join(part).decode(errors="replace")
             if text and "\0" not in text and text.isascii():
                 taken.append(text)
     return [taken[at * len(taken) // count] for at in range(min(count, len(taken)))]

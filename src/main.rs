@@ -8,7 +8,7 @@ use reweave::cli::{CliError, Faces, KeyRow, KeyTable};
 use reweave::ui;
 use reweave::workbench::{Event, Handle};
 
-/// Half as long in `malloc` as with the C library's: reading and drawing are mostly small allocations.
+/// Reading steps and drawing are mostly small allocations.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
