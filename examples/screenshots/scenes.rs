@@ -91,6 +91,46 @@ pub fn all() -> Vec<Scene> {
             ..USUAL
         },
         Scene {
+            name: "state",
+            act: |terminal, _| {
+                go(terminal, "07_score/01_regression");
+                terminal.keys("4").wait_for("type").keys("l").wait_for("▾").keys("+++");
+            },
+            ..USUAL
+        },
+        Scene {
+            name: "patch",
+            act: |terminal, _| {
+                terminal.keys("gg5").wait_for("#1 agent").wait_for("parses").keys("y").wait_for("[x]").keys("++");
+            },
+            ..USUAL
+        },
+        Scene {
+            name: "trial",
+            act: |terminal, _| {
+                terminal.keys("gg5").wait_for("#1 agent").keys("t").wait_for("fine   374 hours");
+                terminal.keys("t").wait_for("tests 2 of 3").keys("++");
+            },
+            ..USUAL
+        },
+        Scene {
+            name: "history",
+            act: |terminal, run| {
+                go(terminal, "06_fit/02_ridge");
+                edit(run, "06_fit/02_ridge", "RIDGE", "(RIDGE * 2)");
+                terminal.wait_for(" stale").keys("6").wait_for("a person").keys(" ").wait_for("RIDGE * 2");
+            },
+            ..USUAL
+        },
+        Scene {
+            name: "boxes",
+            act: |terminal, _| {
+                go(terminal, "06_fit/02_ridge");
+                terminal.keys("v").wait_quiet(Duration::from_millis(300));
+            },
+            ..USUAL
+        },
+        Scene {
             name: "help",
             act: |terminal, _| {
                 terminal.keys("?").wait_for("Run the next step");

@@ -1,16 +1,18 @@
 //! What the interface has done outside: each effect performed, its outcome sent back as a message.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::{io, thread};
 
+use super::app::document::Document;
 use super::app::source::HighlightJob;
 use super::app::steps::LaneJob;
 use super::app::{Effect, Message, Model};
 use super::inbox::Inbox;
 use super::runtime::Happened;
 use super::term::{Capabilities, Editor, Listener, Screen, Session, clipboard};
-use crate::step::Kind;
+use crate::step::{Execution, Kind, StepId};
 use crate::workbench::{Handle, Level};
 
 /// Runs of fewer rows are laid out at once: that costs less than a frame.
@@ -49,6 +51,8 @@ impl Errands {
                 // When the thread is gone the text stays without colours.
                 let _ = self.colours.send(job);
             }
+            Effect::Compose(step, execution) => self.compose(step, execution),
+            Effect::Hunt => self.inbox.ordinary(Message::Hunt),
             Effect::Edit(step, line) => {
                 let ending = if model.run.row(&step).is_some_and(|row| row.kind == Kind::Shell) { "sh" } else { "py" };
                 let path = model.run.snapshot.dir.join(format!("{step}.{ending}"));
@@ -93,6 +97,14 @@ impl Errands {
         let work = move || inbox.ordinary(answer(&job));
         if let Err(error) = thread::Builder::new().name("lanes".to_owned()).spawn(work) {
             self.tell(Level::Warning, format!("the graph can't be laid out: {error}"));
+        }
+    }
+
+    fn compose(&self, step: StepId, execution: Arc<Execution>) {
+        let inbox = self.inbox.clone();
+        let work = move || inbox.ordinary(Message::Composed(step, Box::new(Document::of(execution))));
+        if let Err(error) = thread::Builder::new().name("output".to_owned()).spawn(work) {
+            self.tell(Level::Warning, format!("the output can't be shown: {error}"));
         }
     }
 

@@ -16,6 +16,7 @@ mod colours;
 mod errands;
 mod inbox;
 pub mod layout;
+mod memory;
 mod options;
 mod runtime;
 #[cfg(test)]

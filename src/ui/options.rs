@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::app::key::Chord;
 use super::app::keymap::Keymap;
+use super::memory;
 use crate::run::{Config, RunDir, UserDirs};
 
 /// How the interface is set up. What is left out follows the terminal.
@@ -21,6 +22,8 @@ pub struct Options {
     pub mouse: bool,
     /// Whether long lines of output are wrapped at the start.
     pub wrap: bool,
+    /// Where what is remembered of the run lies; nothing is remembered when `None`.
+    pub memory: Option<PathBuf>,
     /// Where a report is left after a crash.
     pub reports: PathBuf,
     /// What is wrong with the settings, a line each.
@@ -39,6 +42,7 @@ impl Default for Options {
             ascii: None,
             mouse: true,
             wrap: true,
+            memory: None,
             reports: std::env::temp_dir(),
             problems: Vec::new(),
             panic_key: None,
@@ -55,7 +59,8 @@ impl Options {
             Ok(run) => Self::of(&Config::load(&run, user.as_ref(), Vec::new()), user.as_ref()),
             Err(error) => Self { problems: vec![error.to_string()], ..Self::default() },
         };
-        Self { panic_key, ..options }
+        let memory = user.as_ref().map(|user| memory::file(user, dir));
+        Self { panic_key, memory, ..options }
     }
 
     /// The keys in force, and what of the settings can't be used, a line each.

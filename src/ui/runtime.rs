@@ -13,7 +13,7 @@ use super::options::Options;
 use super::term::crash::{self, Crashed};
 use super::term::{Capabilities, Input, Listener, Modes, PointerKind, Screen, Session, Signal, listen};
 use super::theme::{Background, Glyphs, Theme};
-use super::{colours, view};
+use super::{colours, memory, view};
 use crate::step::Millis;
 use crate::workbench::{Command, Event, Handle, Level};
 
@@ -81,7 +81,16 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     model.mouse = options.mouse;
     model.home = std::env::home_dir();
     model.output.cut = !options.wrap;
+    if let Some(file) = &options.memory {
+        model.recall(memory::read(file));
+    }
     let status = attend(&mut model, &theme, &mut errands, &inbox, options.panic_key);
+    if let Some(file) = &options.memory
+        && let Err(error) = memory::write(file, &model.remember())
+    {
+        // It is opened as if for the first time then.
+        tracing::debug!(%error, "nothing is remembered of the run");
+    }
     // The terminal goes back first: closing may take a moment, and is nothing to look at.
     drop(errands);
     handle.send(Command::Close);

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::feedback::Diagnosis;
 use crate::step::{
     Author, Chunk, Digest, Display, Execution, FileChange, Kind, Outcome, Output, Patch, PatchId, PatchState,
     Provenance, Reason, StackLine, Status, StepError, StepId, Stream, Variable, VersionNumber,
 };
+use crate::store::query::Moment;
+use crate::ui::app::document::Document;
 use crate::ui::app::{Effect, HitMap, Keymap, Message, Model, update};
 use crate::ui::theme::Theme;
 use crate::ui::view;
 use crate::ui::view::highlight::Highlighter;
 use crate::workbench::{
-    Column, Command, ContextPart, ContextView, Edge, EdgeKind, Event, Fault, Happening, Inside, Part, PatchRow,
-    Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
+    Column, Command, ContextPart, ContextView, Edge, EdgeKind, Event, Fault, Happening, Inside, Part, PastStep,
+    PastView, PatchRow, Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
 };
 
 /// A step's id.
@@ -190,6 +193,10 @@ impl Stage {
                         let message = Message::Highlighted { serial: job.serial, first: 0, lines };
                         todo.extend(update(&mut self.model, message));
                     }
+                    Effect::Compose(step, execution) => {
+                        let document = Box::new(Document::of(execution));
+                        todo.extend(update(&mut self.model, Message::Composed(step, document)));
+                    }
                     Effect::Ask(command) => {
                         let answer = answer(&self.model, &command);
                         self.asked.push(command);
@@ -236,6 +243,7 @@ impl Stage {
                     | Command::Weigh { .. }
                     | Command::Story { .. }
                     | Command::Context { .. }
+                    | Command::Diagnose { .. }
             )
         };
         std::mem::take(&mut self.asked).into_iter().filter(|command| !panels(command)).collect()
@@ -291,6 +299,10 @@ fn answer(model: &Model, command: &Command) -> Option<Event> {
             Some(Event::Inside { at: at.clone()?, name: name.clone(), path: path.clone(), inside })
         }
         Command::Story { step } => Some(Event::Story { step: step.clone(), rows: Arc::new(story()) }),
+        Command::Past { moment } => Some(Event::Past(Arc::new(past(model, moment.clone())))),
+        Command::Diagnose { step } => {
+            Some(Event::Diagnosis { step: step.clone(), diagnosis: Arc::new(diagnosis(step)) })
+        }
         Command::VersionText { step, version } => {
             let text = if version.0 == 1 { CLEAN.replace("sort_values", "sort_index") } else { CLEAN.to_owned() };
             Some(Event::VersionText { step: step.clone(), version: *version, text: text.into() })
@@ -377,6 +389,42 @@ fn story() -> Vec<StoryRow> {
         (100_000, version(1, "a person", None)),
     ];
     (1..).zip(rows).map(|(seq, (at, what))| StoryRow { seq, at, step: Some(id("04_clean_events")), what }).collect()
+}
+
+/// The run as it was: without its last step, and with another text of one.
+fn past(model: &Model, moment: Moment) -> PastView {
+    let steps: Vec<StepId> = model.run.snapshot.steps.iter().map(|row| row.id.clone()).collect();
+    let then = |at: usize, step: &StepId| PastStep {
+        id: step.clone(),
+        now: step.clone(),
+        version: VersionNumber(1),
+        execution: (at < 5).then_some((VersionNumber(1), if at == 3 { Outcome::Failed } else { Outcome::Done })),
+        present: Some(VersionNumber(if at == 3 { 2 } else { 1 })),
+        changed: at == 3,
+        output: at == 3 || at == 4,
+    };
+    let (last, before) = steps.split_last().unwrap();
+    PastView {
+        moment,
+        steps: before.iter().enumerate().map(|(at, step)| then(at, step)).collect(),
+        later: vec![last.clone()],
+        values: vec!["df_clean".to_owned(), "report.md".to_owned()],
+    }
+}
+
+fn diagnosis(step: &StepId) -> Diagnosis {
+    let json = serde_json::json!({
+        "step": step, "error": "KeyError: 'plan'", "cause": "misspelt-key", "root_step": "07_features",
+        "explanation": "train has no column 'plan'. It has 'plans', which 07_features wrote: the name is off by one letter.",
+        "facts": [{"name": "train", "value": "DataFrame 8123×6 with user, plans, visits", "written_by": "07_features"}],
+        "suggestions": [
+            {"title": "read 'plans' instead of 'plan'", "rule": "key-typo", "safe": true,
+             "files": {"09_train_a.py": "x"},
+             "patch": "--- a/09_train_a.py\n+++ b/09_train_a.py\n@@ -2 +2 @@\n-fit(train['plan'])\n+fit(train['plans'])\n"},
+            {"title": "or rename the column in 07_features", "rule": "key-typo", "safe": false, "files": {}, "patch": ""},
+        ],
+    });
+    serde_json::from_value(json).unwrap()
 }
 
 fn inside(name: &str, path: &[usize]) -> Option<Inside> {

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::thread;
 
 use super::book::failure;
 use super::decide::Wish;
-use super::desk::{ClientId, Desk, counted};
+use super::desk::{ClientId, Desk, Input, counted};
+use super::diagnosing::Failed;
 use super::job::{Halts, Job, JobKind, ToTry, Wanted};
 use super::moment::now;
-use super::{Command, Event, Failure, Summary, Ticket, contexts, diagnosing, hands, past};
+use super::{Command, Event, Failure, Summary, Ticket, contexts, hands, past};
 use crate::step::{Answer, QuestionId, StepId};
 
 impl Desk {
@@ -99,9 +101,7 @@ impl Desk {
             Command::Diagnose { step } => {
                 self.known([step.clone()])?;
                 self.settle_marks();
-                let diagnosis = Arc::new(diagnosing::diagnose(&mut self.book, &self.setup.parser(), &step)?);
-                self.send(client, Event::Diagnosis { step, diagnosis });
-                Ok(Some(Summary::default()))
+                self.explain(client, ticket, &step).map(|()| None)
             }
             Command::Calls { step } => {
                 self.known([step.clone()])?;
@@ -215,6 +215,18 @@ impl Desk {
         self.book.mark(steps)?;
         self.unsettled = true;
         Ok(())
+    }
+
+    /// Has a failure explained on a thread of its own.
+    fn explain(&mut self, client: ClientId, ticket: Ticket, step: &StepId) -> Result<(), Failure> {
+        let failed = Failed::of(&mut self.book, &self.setup.parser(), step)?;
+        let (desk, step) = (self.own.clone(), step.clone());
+        let work = move || {
+            // A desk that has ended wants no explanation any more.
+            let _ = desk.send(Input::Explained(client, ticket, step, failed.explain().map(Arc::new)));
+        };
+        let thread = thread::Builder::new().name("diagnosis".to_owned()).spawn(work);
+        thread.map(drop).map_err(|error| Failure { what: format!("no thread for the diagnosis: {error}"), hint: None })
     }
 
     /// Gives an answer to the step that waits for it.

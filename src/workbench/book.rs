@@ -220,8 +220,8 @@ impl Book {
     }
 
     /// What can be seen in a step's text.
-    pub(super) fn names(&self, id: &StepId) -> Option<&StepNames> {
-        self.graph.node(id).map(|node| &*node.names)
+    pub(super) fn names(&self, id: &StepId) -> Option<Arc<StepNames>> {
+        self.graph.node(id).map(|node| Arc::clone(&node.names))
     }
 
     /// How a step stands and why.

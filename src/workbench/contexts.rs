@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::book::Book;
+use super::diagnosing::Failed;
 use super::hands::no_such_step;
-use super::{EdgeKind, Failure, diagnosing};
+use super::{EdgeKind, Failure};
 use crate::agent::{self, ContextView, Seen, Surroundings, TokenCount};
 use crate::feedback::Diagnosis;
 use crate::step::{Status, StepId};
@@ -22,7 +23,8 @@ pub(super) fn context(
 ) -> Result<ContextView, Failure> {
     let mut around = surroundings(book);
     // What did not fail, or changed since, has no diagnosis.
-    around.diagnosis = diagnosing::diagnose(book, python, step).ok().map(|diagnosis| told(&diagnosis));
+    around.diagnosis =
+        Failed::of(book, python, step).and_then(|failed| failed.explain()).ok().map(|diagnosis| told(&diagnosis));
     agent::context(&around, step, budget, count, |step| book.held(step)).ok_or_else(|| no_such_step(step))
 }
 

@@ -18,6 +18,7 @@ use super::update::Update;
 use super::{EngineView, Event, Failure, Level, Options, Request, Snapshot, Summary, Ticket, WatchView};
 use crate::agent::TokenCount;
 use crate::engine::{Answers, EngineError, Goal, Leaves};
+use crate::feedback::Diagnosis;
 use crate::run::{Change, Tree, WatchMode, Watcher};
 use crate::step::{Digest, Millis, Name, Question, QuestionId, Status, StepId};
 
@@ -38,6 +39,8 @@ pub(super) enum Input {
     Ask(ClientId, Request),
     /// The engine tells.
     Engine(News),
+    /// A failure was explained.
+    Explained(ClientId, Ticket, StepId, Result<Arc<Diagnosis>, Failure>),
     /// The watcher tells that the directory changed.
     Disk(Change),
     /// A step waits for leave that the policy asks about.
@@ -220,6 +223,13 @@ impl Desk {
             Input::Leave(client) => self.leave(client),
             Input::Ask(client, Request { ticket, command }) => self.ask(client, ticket, command),
             Input::Engine(news) => self.hear(news),
+            Input::Explained(client, ticket, step, result) => {
+                let result = result.map(|diagnosis| {
+                    self.send(client, Event::Diagnosis { step, diagnosis });
+                    Summary::default()
+                });
+                self.done(client, ticket, result);
+            }
             Input::Disk(change) => self.disk(&change),
             Input::Question(question) => self.question(question),
             Input::Unasked(id) => self.unasked(id),

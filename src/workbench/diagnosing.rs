@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use super::Failure;
 use super::book::{Book, failure};
 use super::hands::no_such_step;
-use crate::analysis::{Judgement, PythonParser, Question};
+use crate::analysis::{Judgement, PythonParser, Question, StepNames};
 use crate::engine::InterpreterParser;
 use crate::feedback::{self, Diagnosis, Earlier, StepText, World};
+use crate::run::StepFile;
 use crate::step::{Digest, Execution, Millis, Outcome, Status, StepId};
 use crate::store::query::Touch;
 use crate::store::{Reader, Subject};
@@ -23,42 +24,78 @@ const WRITERS: usize = 64;
 /// How many names of a directory are told.
 const NAMES: usize = 4096;
 
-/// Explains the failure of a step, as it stands now.
-///
-/// # Errors
-/// When the step did not fail, or its text is another since.
-pub(super) fn diagnose(book: &mut Book, python: &Path, step: &StepId) -> Result<Diagnosis, Failure> {
-    let execution = failed(book, step)?;
-    let book = &*book;
-    let error = execution.error.as_ref().ok_or_else(|| no_such_step(step))?;
-    let texts: Vec<String> = book.steps().iter().map(|entry| entry.file.path.to_string_lossy().into_owned()).collect();
-    let none = crate::analysis::StepNames::default();
-    let steps: Vec<StepText<'_>> = book
-        .steps()
-        .iter()
-        .zip(&texts)
-        .map(|(entry, path)| {
+/// All that an explanation of a failure needs, taken out of the book: to explain may start interpreters, and whoever
+/// asks something else meanwhile is not to wait.
+pub(super) struct Failed {
+    step: StepId,
+    execution: Arc<Execution>,
+    steps: Vec<Standing>,
+    earlier: Vec<Earlier>,
+    world: Surroundings,
+}
+
+/// A step as it stands.
+struct Standing {
+    file: Arc<StepFile>,
+    path: String,
+    names: Arc<StepNames>,
+    held: Option<Arc<Execution>>,
+    status: Status,
+}
+
+impl Failed {
+    /// Takes what is known of a step's failure.
+    ///
+    /// # Errors
+    /// When the step did not fail, or its text is another since.
+    pub(super) fn of(book: &mut Book, python: &Path, step: &StepId) -> Result<Self, Failure> {
+        let execution = failed(book, step)?;
+        let book = &*book;
+        let steps = book.steps().iter().map(|entry| {
             let id = &entry.file.id;
-            let held = book.held_for(id).filter(|(text, _)| *text == entry.file.digest);
-            StepText {
-                id,
-                path,
-                text: &entry.file.source,
-                digest: entry.file.digest,
-                names: book.names(id).unwrap_or(&none),
-                observed: held.map(|(_, observed)| observed),
+            let record = book.records.get(id).and_then(|record| record.held.as_ref());
+            Standing {
+                file: Arc::clone(&entry.file),
+                path: entry.file.path.to_string_lossy().into_owned(),
+                names: book.names(id).unwrap_or_default(),
+                held: record.filter(|(_, text)| *text == entry.file.digest).map(|(held, _)| Arc::clone(held)),
                 status: book.verdict(id).map_or(Status::Never, |verdict| verdict.status),
             }
-        })
-        .collect();
-    let reader = book.store().reader().map_err(failure)?;
-    let earlier = earlier(&reader, step, &execution)?;
-    let world = Surroundings {
-        dir: book.dir().path().to_owned(),
-        reader: Mutex::new(reader),
-        parser: InterpreterParser::new(python),
-    };
-    Ok(feedback::diagnose(&feedback::Failure { step, error, steps: &steps, earlier: &earlier, world: &world }))
+        });
+        let steps = steps.collect();
+        let reader = book.store().reader().map_err(failure)?;
+        let earlier = earlier(&reader, step, &execution)?;
+        let world = Surroundings {
+            dir: book.dir().path().to_owned(),
+            reader: Mutex::new(reader),
+            parser: InterpreterParser::new(python),
+        };
+        Ok(Self { step: step.clone(), execution, steps, earlier, world })
+    }
+
+    /// Explains it.
+    ///
+    /// # Errors
+    /// When there is no error to explain.
+    pub(super) fn explain(&self) -> Result<Diagnosis, Failure> {
+        let error = self.execution.error.as_ref().ok_or_else(|| no_such_step(&self.step))?;
+        let steps: Vec<StepText<'_>> = self
+            .steps
+            .iter()
+            .map(|step| StepText {
+                id: &step.file.id,
+                path: &step.path,
+                text: &step.file.source,
+                digest: step.file.digest,
+                names: &step.names,
+                observed: step.held.as_ref().map(|held| &held.observation),
+                status: step.status,
+            })
+            .collect();
+        let failure =
+            feedback::Failure { step: &self.step, error, steps: &steps, earlier: &self.earlier, world: &self.world };
+        Ok(feedback::diagnose(&failure))
+    }
 }
 
 /// The execution that failed, as long as it is of the present text.
@@ -111,7 +148,7 @@ fn earlier(reader: &Reader, step: &StepId, held: &Execution) -> Result<Vec<Earli
 }
 
 /// The run's directory, its store and its interpreter.
-struct Surroundings {
+pub(super) struct Surroundings {
     dir: PathBuf,
     reader: Mutex<Reader>,
     parser: InterpreterParser,

@@ -352,7 +352,12 @@ mod tests {
                     clients.remove(&client);
                     return;
                 }
-                Input::Engine(_) | Input::Disk(_) | Input::Question(_) | Input::Unasked(_) | Input::Ended(..) => {}
+                Input::Engine(_)
+                | Input::Disk(_)
+                | Input::Question(_)
+                | Input::Unasked(_)
+                | Input::Explained(..)
+                | Input::Ended(..) => {}
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::action::Action;
 use super::boxes::Scope;
 use super::field::Field;
+use super::hunt::{self, Hunted};
 use super::message::Effect;
 use super::model::{Model, Pane};
 use super::output::Kind;
@@ -10,7 +11,7 @@ use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
 use super::screen::Class;
 use super::steps::Row;
 use super::{events, panes, reviewing, state, typing};
-use crate::step::{Status, StepId, Wants};
+use crate::step::{Author, Provenance, Status, StepId, Wants};
 use crate::workbench::{Command, Level, PastStep, RepairWish};
 
 /// Does an action, or says why it can't be done now.
@@ -89,7 +90,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::Restore | Action::RestoreRun => restore(model, action),
         Action::NextHunk if model.search.as_ref().is_some_and(|search| search.pane == Pane::Patch) => {
-            next_match(model, true);
+            next_match(model, true, effects);
         }
         Action::TakeLine
         | Action::ToggleHunk
@@ -204,6 +205,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 }
             }
         }
+        Action::Explain => panes::to_why(model),
         Action::Edit => {
             if let Some(step) = model.chosen().cloned() {
                 let line = if model.source.step.as_ref() == Some(&step) { model.source.window.cursor + 1 } else { 1 };
@@ -240,8 +242,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::NextStale => attention(model, true, effects),
         Action::PrevStale => attention(model, false, effects),
         Action::Search | Action::Filter => typing::open(model, action),
-        Action::NextMatch => next_match(model, true),
-        Action::PrevMatch => next_match(model, false),
+        Action::NextMatch => next_match(model, true, effects),
+        Action::PrevMatch => next_match(model, false, effects),
         Action::Jump => {
             model.overlays.push(Overlay::Jump("Jump to a step".to_owned(), overlay::jump(model, None), None))
         }
@@ -447,6 +449,18 @@ fn delete_question(model: &Model, step: StepId) -> Question {
     Question { text: format!("Delete {step}?"), details, then: Then::Ask(Box::new(Command::Delete { step })) }
 }
 
+/// Takes a suggestion in as a patch by its rule, to be reviewed like any other.
+fn propose(model: &mut Model, at: usize, effects: &mut Vec<Effect>) {
+    let why = model.output.shown().and_then(|document| document.why.clone());
+    let Some(suggestion) = why.as_ref().and_then(|why| why.suggestions.get(at)) else { return };
+    let text = format!("Subject: {}\n\n{}", suggestion.title.replace('\n', " "), suggestion.patch);
+    // The desk says when.
+    let from = Some(Box::new(Provenance::new(Author::Rule(suggestion.rule.word()), 0)));
+    effects.push(Effect::Ask(Command::AddPatch { text: text.into_bytes(), target: None, from }));
+    typing::tell(model, "it waits among the patches");
+    model.show(Pane::Patch);
+}
+
 /// Enter: unfolds, or goes to what the line under the cursor speaks of.
 fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.focus {
@@ -459,17 +473,15 @@ fn open(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Pane::Output => {
             let line = model.output.window.cursor;
-            let place = model.output.shown().and_then(|document| match document.line(line).0 {
-                Kind::Frame(place) => place,
-                _ => None,
-            });
-            match place {
-                Some((step, line)) => {
+            match model.output.shown().map(|document| document.line(line).0) {
+                Some(Kind::Frame(Some((step, line)))) => {
                     panes::choose(model, &step, effects);
                     model.show(Pane::Source);
                     panes::go(model, Pane::Source, line.saturating_sub(1) as usize);
                 }
-                None => typing::tell(model, "enter goes to the source from a line of a traceback"),
+                Some(Kind::Fact(Some(step))) => panes::choose(model, &step, effects),
+                Some(Kind::Proposal(at, true)) => propose(model, at, effects),
+                _ => typing::tell(model, "enter goes to the source from a traceback, and takes a proposal in"),
             }
         }
         Pane::State => {
@@ -580,17 +592,21 @@ fn attention(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
     }
 }
 
-fn next_match(model: &mut Model, forward: bool) {
+fn next_match(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
     let Some(search) = model.search.clone() else { return };
-    match model.find(&search, typing::cursor(model, search.pane), forward, false) {
-        Some((line, round)) => {
-            model.show(search.pane);
-            panes::go(model, search.pane, line);
+    let pane = search.pane;
+    let text = search.text.clone();
+    let from = typing::cursor(model, pane);
+    match hunt::start(model, search, from, forward, false, effects) {
+        Hunted::At(line, round) => {
+            model.show(pane);
+            panes::go(model, pane, line);
             if round {
                 typing::tell(model, "the search went round the end");
             }
         }
-        None => typing::tell(model, format!("{:?} is not found", search.text)),
+        Hunted::NotYet => {}
+        Hunted::Nowhere => typing::tell(model, format!("{text:?} is not found")),
     }
 }
 
@@ -613,7 +629,7 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
         Pane::Steps => model.targets().iter().map(StepId::to_string).collect::<Vec<_>>().join("\n"),
         Pane::Source => model.source.text.to_string(),
         Pane::Output => {
-            let lines = |document: &super::output::Document| {
+            let lines = |document: &super::document::Document| {
                 (0..document.len()).map(|at| document.line(at).1.into_owned() + "\n").collect::<String>()
             };
             model.output.shown().map(lines).unwrap_or_default()
@@ -683,6 +699,7 @@ fn restore(model: &mut Model, action: Action) {
 /// Escape: leaves the last thing that was entered.
 fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     model.notices.dismiss(model.now);
+    model.hunt = None;
     if model.search.take().is_some() || model.patches.anchor.take().is_some() || model.source.link.take().is_some() {
     } else if model.steps.filter.take().is_some() {
         panes::relist(model, effects);

@@ -50,6 +50,7 @@ pub enum Action {
     Stop,
     ReplayOnSave,
     Answer,
+    Explain,
     NewStep,
     Rename,
     Delete,
@@ -248,6 +249,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
     row(Action::ReplayOnSave, "replay-on-save", Group::Run, &["W"], "Replay as soon as a file is saved, or not"),
     row(Action::Answer, "answer", Group::Run, &["I"], "Answer what a running step asks"),
+    row(Action::Explain, "explain", Group::Run, &["E"], "Show why this step failed, and what could be done"),
     row(Action::Edit, "edit", Group::Steps, &["e"], "Open the step in $EDITOR").hint("edit", 6),
     row(Action::NewStep, "new", Group::Steps, &["o"], "Make a step after this one").hint("new", 8),
     row(Action::Rename, "rename", Group::Steps, &["r"], "Rename or move the step").hint("rename", 9),
@@ -445,6 +447,9 @@ impl Action {
                 "there is no version under the cursor",
             ),
             Self::RestoreRun | Self::AsItWas => need(model.history.moment().is_some(), "nothing is under the cursor"),
+            Self::Explain => {
+                need(model.chosen_row().is_some_and(|row| row.status == Status::Failed), "the step has not failed")
+            }
             Self::Pause => need(model.busy(), "nothing runs"),
             Self::Stop => need(model.busy(), "nothing runs; q quits"),
             Self::Answer => need(model.question().is_some(), "no step waits for an answer"),

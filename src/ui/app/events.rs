@@ -1,5 +1,6 @@
 //! What the run tells, taken into the state.
 
+use super::document::Document;
 use super::message::Effect;
 use super::model::{Model, Pane};
 use super::overlay::Overlay;
@@ -27,8 +28,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Settled { step, status, ran, execution, .. } => {
             model.output.end(&step);
             ask_calls(&step, execution.as_deref(), effects);
-            if execution.is_some() {
-                model.output.take(&step, execution);
+            if let Some(execution) = execution {
+                take_execution(model, step.clone(), Some(execution), effects);
             }
             if model.asked.execution.as_ref().is_some_and(|asked| asked.id == step) {
                 model.asked.execution = None;
@@ -57,7 +58,7 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         }
         Event::Execution { step, execution } => {
             ask_calls(&step, execution.as_deref(), effects);
-            model.output.take(&step, execution);
+            take_execution(model, step, execution, effects);
         }
         Event::State { at, variables } => {
             if model.chosen() == Some(&at) {
@@ -97,7 +98,10 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Past(past) => model.history.take_past(past),
         Event::Freed(_) => {}
         Event::Diagnosis { step, diagnosis } => {
-            model.notices.add(Level::Info, format!("{step}: {}", diagnosis.explanation), model.now);
+            model.output.explain(&step, diagnosis);
+            if std::mem::take(&mut model.seeks_why) {
+                panes::to_why(model);
+            }
         }
         Event::Context { step, context } => {
             if model.chosen() == Some(&step) {
@@ -129,6 +133,15 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             model.closed = true;
             effects.push(Effect::Quit);
         }
+    }
+}
+
+/// Takes a step's last execution; one that is large is made lines of elsewhere.
+fn take_execution(model: &mut Model, step: StepId, execution: Option<Arc<Execution>>, effects: &mut Vec<Effect>) {
+    match execution {
+        Some(execution) if !Document::is_cheap(&execution) => effects.push(Effect::Compose(step, execution)),
+        Some(execution) => model.output.take(&step, Document::of(execution)),
+        None => model.output.take(&step, Document::default()),
     }
 }
 
@@ -182,11 +195,12 @@ fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<E
     }
     if !model.loaded {
         model.loaded = true;
-        // A run opens on what needs a person.
+        // A run opens where it was left, or else on what needs a person.
         let trouble = [Status::Failed, Status::Stale, Status::Running]
             .into_iter()
             .find_map(|status| model.run.snapshot.steps.iter().find(|row| row.status == status));
-        if let Some(step) = trouble.map(|row| row.id.clone()) {
+        let place = model.place.take().filter(|step| model.run.place(step).is_some());
+        if let Some(step) = place.or_else(|| trouble.map(|row| row.id.clone())) {
             panes::choose(model, &step, effects);
         }
     }

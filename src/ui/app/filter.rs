@@ -101,5 +101,15 @@ fn word(text: &str) -> Word {
 
 /// Whether `text` holds `part`; capitals in `part` must be met, small letters meet both.
 pub fn contains(text: &str, part: &str) -> bool {
-    if part.chars().any(char::is_uppercase) { text.contains(part) } else { text.to_lowercase().contains(part) }
+    if part.chars().any(char::is_uppercase) {
+        return text.contains(part);
+    }
+    let Some(&first) = part.as_bytes().first() else { return true };
+    if !part.is_ascii() {
+        return text.to_lowercase().contains(part);
+    }
+    // Without a copy of the text: it may be large.
+    let (bytes, part) = (text.as_bytes(), part.as_bytes());
+    memchr::memchr2_iter(first, first.to_ascii_uppercase(), bytes)
+        .any(|at| bytes.get(at..at + part.len()).is_some_and(|found| found.eq_ignore_ascii_case(part)))
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::document::Document;
 use super::hit::Target;
 use super::key::Chord;
 use super::model::Pane;
 use super::source::HighlightJob;
 use super::steps::LaneJob;
-use crate::step::{Millis, StepId};
+use crate::step::{Execution, Millis, StepId};
 use crate::ui::layout::Lanes;
 use crate::ui::view::highlight::Token;
 use crate::workbench::{Command, Event, Level};
@@ -43,6 +44,10 @@ pub enum Message {
         /// What was found.
         lines: Vec<Arc<[Token]>>,
     },
+    /// What a step printed and showed was made lines of.
+    Composed(StepId, Box<Document>),
+    /// A search goes on.
+    Hunt,
     /// The editor was closed.
     Edited(StepId),
     /// The editor was closed on a text that belongs to no step: what it holds now, unless it is as before.
@@ -90,6 +95,10 @@ pub enum Effect {
     Lay(LaneJob),
     /// Find out which bytes of a source are what, answered by [`Message::Highlighted`].
     Highlight(HighlightJob),
+    /// Make lines of what a step printed and showed, answered by [`Message::Composed`].
+    Compose(StepId, Arc<Execution>),
+    /// Go on with the search soon, by [`Message::Hunt`].
+    Hunt,
     /// Open a step in the editor, at this line (from 1), answered by [`Message::Edited`].
     Edit(StepId, usize),
     /// Open a text that belongs to no step in the editor, answered by [`Message::TextEdited`].

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::boxes::Boxes;
 use super::context::Context;
 use super::history::History;
+use super::hunt::Hunt;
 use super::key::Chord;
 use super::keymap::Keymap;
 use super::names::Names;
@@ -136,6 +137,10 @@ pub struct Model {
     pub kin: Kin,
     /// The names that tie the chosen step to others.
     pub names: Names,
+    /// The step that was chosen when the run was open last.
+    pub(super) place: Option<StepId>,
+    /// Whether the cursor is to go to why the step failed, once that is told.
+    pub(super) seeks_why: bool,
     /// A name to put the cursor on, once the source of this step is there.
     pub(super) sought: Option<(StepId, String)>,
     /// In a replay by hand: the step right after which one stands.
@@ -146,6 +151,8 @@ pub struct Model {
     pub boxes: Option<Boxes>,
     /// What is open over the panels, the uppermost last.
     pub overlays: Vec<Overlay>,
+    /// A search that is under way.
+    pub(super) hunt: Option<Hunt>,
     /// What is searched for.
     pub search: Option<Search>,
     /// What a person should know.
@@ -178,6 +185,7 @@ pub(super) struct Asked {
     pub state: Option<Arc<StepRow>>,
     pub story: Option<(Option<StepId>, u64)>,
     pub context: Option<(StepId, u64)>,
+    pub why: Option<(StepId, Millis)>,
 }
 
 impl Model {
@@ -204,10 +212,13 @@ impl Model {
             kin: Kin::default(),
             boxes: None,
             names: Names::default(),
+            place: None,
+            seeks_why: false,
             sought: None,
             playhead: None,
             stepping: false,
             overlays: Vec::new(),
+            hunt: None,
             search: None,
             notices: Notices::default(),
             keys,

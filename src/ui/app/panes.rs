@@ -196,6 +196,18 @@ pub fn choose(model: &mut Model, step: &crate::step::StepId, effects: &mut Vec<E
     }
 }
 
+/// Shows why the chosen step failed.
+pub fn to_why(model: &mut Model) {
+    model.show(Pane::Output);
+    match model.output.shown().and_then(|document| document.why_at()) {
+        Some(at) => {
+            go(model, Pane::Output, usize::MAX);
+            go(model, Pane::Output, at);
+        }
+        None => model.seeks_why = true,
+    }
+}
+
 /// Puts the cursor of the source on the name that is sought, once its step's source is there.
 pub fn seek(model: &mut Model) {
     let Some((step, name)) = model.sought.take_if(|(step, _)| model.source.step.as_ref() == Some(step)) else {
@@ -258,6 +270,15 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
     if row.status != Status::Running && model.asked.execution.as_ref() != Some(&row) {
         model.asked.execution = Some(row.clone());
         effects.push(Effect::Ask(Command::Execution { step: step.clone() }));
+    }
+    if row.status == Status::Failed
+        && screen.panel(Pane::Output).is_some()
+        && let Some(began) = model.output.document(&step).and_then(|document| document.began())
+        && model.output.why(&step).is_none()
+        && model.asked.why.as_ref() != Some(&(step.clone(), began))
+    {
+        model.asked.why = Some((step.clone(), began));
+        effects.push(Effect::Ask(Command::Diagnose { step: step.clone() }));
     }
     let now = model.run.snapshot.generation;
     if screen.panel(Pane::History).is_some() {

@@ -330,7 +330,7 @@ fn nothing_is_drawn_when_nothing_changed() {
 #[test]
 fn a_traceback_leads_to_the_source() {
     let mut stage = Stage::new(120, 40, churn());
-    stage.keys("3 G k k enter");
+    stage.keys("3 g g / m o d u l e enter enter");
     assert_eq!((stage.model.focus, stage.model.source.window.cursor), (Pane::Source, 1));
 }
 

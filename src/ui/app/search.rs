@@ -52,7 +52,7 @@ fn places(line: &str, text: &str) -> Vec<Range<usize>> {
 
 impl Model {
     /// How many lines a panel has to search in.
-    fn searched_lines(&self, pane: Pane) -> usize {
+    pub(super) fn searched_lines(&self, pane: Pane) -> usize {
         match pane {
             Pane::Steps => self.steps.rows.len(),
             Pane::Source => self.source.lines.len(),
@@ -65,7 +65,7 @@ impl Model {
     }
 
     /// Whether a line of a panel holds what is searched for.
-    fn line_holds(&self, pane: Pane, at: usize, text: &str) -> bool {
+    pub(super) fn line_holds(&self, pane: Pane, at: usize, text: &str) -> bool {
         match pane {
             Pane::Steps => match self.steps.rows.get(at) {
                 Some(Row::Step(place)) => {
@@ -123,18 +123,6 @@ impl Model {
                 }
             }
         }
-    }
-
-    /// The nearest line from `from` on (itself counted when `here`) that holds what is searched for, going round
-    /// the end; and whether it went round.
-    pub fn find(&self, search: &Search, from: usize, forward: bool, here: bool) -> Option<(usize, bool)> {
-        let lines = self.searched_lines(search.pane);
-        let skip = usize::from(!here);
-        (skip..lines + skip).find_map(|by| {
-            let at = if forward { (from + by) % lines } else { (from + lines - by % lines) % lines };
-            let round = if forward { at < from } else { at > from };
-            self.line_holds(search.pane, at, &search.text).then_some((at, round))
-        })
     }
 }
 

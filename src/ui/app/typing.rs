@@ -4,12 +4,13 @@ use super::act::act;
 use super::action::Action;
 use super::filter::Filter;
 use super::hit::Target;
+use super::hunt::Hunted;
 use super::key::{Chord, Key};
 use super::message::Effect;
 use super::model::{Model, Pane};
 use super::overlay::{Choice, HelpRow, Overlay, Prompt, Purpose, Then};
-use super::panes;
 use super::search::Search;
+use super::{hunt, panes};
 use crate::step::{Answer, StepId};
 use crate::workbench::{Command, Level};
 
@@ -173,7 +174,7 @@ fn scroll_key(chord: Chord, page: isize) -> Option<isize> {
 }
 
 /// Gives pasted text to what is being typed; says whether anything is.
-pub fn paste(model: &mut Model, text: &str) -> bool {
+pub fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
     let Some(mut top) = model.overlays.pop() else { return false };
     let taken = match &mut top {
         Overlay::Help(choice) => paste_into(choice, text),
@@ -181,7 +182,7 @@ pub fn paste(model: &mut Model, text: &str) -> bool {
         Overlay::Jump(_, choice, _) => paste_into(choice, text),
         Overlay::Prompt(prompt) => {
             prompt.field.paste(text);
-            typed(model, prompt, &mut Vec::new());
+            typed(model, prompt, effects);
             true
         }
         Overlay::Confirm(_) | Overlay::Leave(_) | Overlay::Messages(_) | Overlay::Plan(_) => false,
@@ -238,11 +239,15 @@ fn typed(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) {
         Purpose::Search(pane, from) => {
             let search = Search { pane: *pane, text: text.to_owned() };
             if !text.is_empty() {
-                let found = model.find(&search, *from, true, true);
-                panes::go(model, *pane, found.map_or(*from, |(line, _)| line));
-                if found.is_none() {
-                    prompt.problem = Some("not found".to_owned());
-                }
+                let line = match hunt::start(model, search.clone(), *from, true, true, effects) {
+                    Hunted::At(line, _) => line,
+                    Hunted::NotYet => *from,
+                    Hunted::Nowhere => {
+                        prompt.problem = Some("not found".to_owned());
+                        *from
+                    }
+                };
+                panes::go(model, *pane, line);
             }
             model.search = (!text.is_empty()).then_some(search);
         }
@@ -338,7 +343,7 @@ fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> b
 fn close(model: &mut Model, prompt: &Prompt, effects: &mut Vec<Effect>) {
     match prompt.purpose {
         Purpose::Search(pane, from) => {
-            model.search = None;
+            (model.search, model.hunt) = (None, None);
             panes::go(model, pane, from);
         }
         Purpose::Filter => {

@@ -6,7 +6,7 @@ use super::key::{Chord, Key};
 use super::keymap::Found;
 use super::message::{Effect, Message, Mouse, MouseKind};
 use super::model::{Drag, Model, Pane, SPIN};
-use super::{events, panes, reviewing, typing};
+use super::{events, hunt, panes, reviewing, typing};
 use crate::workbench::{Command, Level};
 
 /// Takes what happened into the state and says what is to be done outside.
@@ -25,7 +25,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Key(chord) => key(model, chord, &mut effects),
         Message::Paste(text) => {
-            if !typing::paste(model, &text) {
+            if !typing::paste(model, &text, &mut effects) {
                 let text = "what was pasted was left out: no text is being typed here";
                 model.notices.add(Level::Info, text, model.now);
             }
@@ -47,6 +47,8 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
                 return effects;
             }
         }
+        Message::Composed(step, document) => model.output.take(&step, *document),
+        Message::Hunt => hunt::go_on(model, &mut effects),
         Message::Edited(step) => {
             model.asked.source = None;
             if model.run.row(&step).is_some() {

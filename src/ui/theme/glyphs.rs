@@ -63,6 +63,10 @@ pub struct Glyphs {
     pub full: &'static str,
     /// A part that is empty.
     pub empty: &'static str,
+    /// The upper half of a cell.
+    pub half: &'static str,
+    /// From nothing to all of a cell, where there are no colours.
+    pub shades: [&'static str; 5],
     /// The thumb of a scrollbar.
     pub thumb: &'static str,
     /// Lines of a box: across, down, and the corners from the top left on, clockwise.
@@ -136,6 +140,8 @@ impl Glyphs {
         bars: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
         full: "━",
         empty: "─",
+        half: "▀",
+        shades: [" ", "░", "▒", "▓", "█"],
         thumb: "█",
         frame: FrameGlyphs {
             across: "─",
@@ -186,6 +192,8 @@ impl Glyphs {
         bars: ["_", ".", "-", "-", "=", "=", "#", "#"],
         full: "=",
         empty: "-",
+        half: "#",
+        shades: [" ", ".", ":", "+", "#"],
         thumb: "#",
         frame: FrameGlyphs {
             across: "-",

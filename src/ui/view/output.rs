@@ -1,6 +1,7 @@
 //! What the chosen step printed, showed and failed with.
 
-use ratatui::text::Line;
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
 use super::text::{self, Painted, Run, Tab};
@@ -42,7 +43,27 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
             Kind::Frame(Some(_)) => Role::Link,
             Kind::Frame(None) | Kind::Trace => Role::Dim,
             Kind::Remark => Role::Warning,
+            Kind::Head => Role::Title,
+            Kind::Rule => Role::Dim,
+            Kind::Picture(..) | Kind::Why => Role::Text,
+            Kind::Fact(None) => Role::Dim,
+            Kind::Fact(Some(_)) => Role::Link,
+            Kind::Proposal(_, true) => Role::Patch,
+            Kind::Proposal(_, false) => Role::Warning,
+            Kind::Change(true) => Role::Added,
+            Kind::Change(false) => Role::Removed,
         };
+        if let Kind::Picture(which, row) = kind {
+            let area = inside.row(y);
+            pen.hit(area, Target::Line(Pane::Output, at));
+            if let Some(picture) = document.picture(which) {
+                pen.line(area, &half_blocks(pen, &picture.row(row, width)));
+            }
+            y += 1;
+            at += 1;
+            skip = 0;
+            continue;
+        }
         if kind == Kind::Heading {
             let row = inside.row(y);
             pen.hit(row, Target::Line(Pane::Output, at));
@@ -56,6 +77,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
             let (printed, next) = ansi::line(&raw, look);
             look = next;
             printed
+        } else if kind == Kind::Rule {
+            ansi::Printed { text: pen.glyphs().frame.across.repeat(raw.len()), looks: Vec::new() }
         } else {
             ansi::Printed { text: raw.into_owned(), looks: Vec::new() }
         };
@@ -85,6 +108,24 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         skip = 0;
         at += 1;
     }
+}
+
+/// A row of a picture: each column shows two dots, one above the other; in shades where there are no colours.
+fn half_blocks(pen: &Pen<'_>, dots: &[([u8; 3], [u8; 3])]) -> Line<'static> {
+    let depth = pen.theme().depth();
+    let color = |[r, g, b]: [u8; 3]| depth.nearest(Color::Rgb(r, g, b));
+    if color([255, 0, 0]) == Color::Reset || pen.glyphs().half.is_ascii() {
+        let shades = pen.glyphs().shades;
+        let dark = |[r, g, b]: [u8; 3]| 765 - (usize::from(r) + usize::from(g) + usize::from(b));
+        let shade = |(upper, lower): &([u8; 3], [u8; 3])| {
+            let at = (dark(*upper) + dark(*lower)) * (shades.len() - 1) / 1530;
+            shades.get(at).copied().unwrap_or(" ")
+        };
+        return Line::from(dots.iter().map(shade).collect::<String>());
+    }
+    let half = pen.glyphs().half;
+    let spans = dots.iter().map(|(upper, lower)| Span::styled(half, Style::new().fg(color(*upper)).bg(color(*lower))));
+    Line::from(spans.collect::<Vec<_>>())
 }
 
 /// What is searched for in a line.

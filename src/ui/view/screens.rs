@@ -2,7 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::step::{Chunk, Kind, PatchId, Reason, Status, Stream};
+use base64::Engine as _;
+
+use crate::step::{
+    Chunk, Display, Execution, Kind, PatchId, Question, QuestionId, Reason, Status, Stream, VersionNumber, Wants,
+};
 use crate::ui::app::key::Chord;
 use crate::ui::app::{Message, Mouse, MouseKind};
 use crate::ui::stage::{Stage, churn, edge, id, step, text};
@@ -67,6 +71,67 @@ fn patch() {
 fn history_and_context() {
     screens("history", "6 j j space", &ALL);
     screens("context", "7 j space", &ALL);
+    screens("history-past", "6 j j t j j", &ALL);
+}
+
+#[test]
+fn why_a_step_failed() {
+    screens("output-why", "} } } } E", &ALL);
+    screens("output-proposed", "} } } } E j j j j enter", &[(80, 24)]);
+}
+
+/// A figure of two colours, as a step would show it.
+fn figure() -> String {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 48, 16);
+    encoder.set_color(png::ColorType::Grayscale);
+    let mut writer = encoder.write_header().unwrap();
+    let dots: Vec<u8> = (0..16).flat_map(|y| (0..48).map(move |x| if x / 3 == y { 0 } else { 255 })).collect();
+    writer.write_image_data(&dots).unwrap();
+    drop(writer);
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[test]
+fn tables_and_figures_are_shown() {
+    for (width, height) in ALL {
+        let mut stage = Stage::new(width, height, churn());
+        stage.keys("g g 3");
+        let display = |mime: &str, data: String, last| Display {
+            repr: "<an object>".to_owned(),
+            mime: [(mime.to_owned(), data)].into(),
+            last,
+        };
+        let mut execution = Execution::new(id("01_load_config"), VersionNumber(1), 0);
+        execution.displays = vec![
+            display("image/png", figure(), false),
+            display(
+                "text/html",
+                "<table><tr><th></th><th>plan</th><th>visits</th></tr><tr><th>0</th><td>free</td><td>12</td></tr>\
+                 <tr><th>1</th><td>paid</td><td>7</td></tr></table><p>2 rows</p>"
+                    .to_owned(),
+                true,
+            ),
+        ];
+        stage.event(Event::Execution { step: id("01_load_config"), execution: Some(execution.clone().into()) });
+        insta::assert_snapshot!(format!("output-rich-{width}x{height}"), stage.screen());
+        if width == 80 {
+            stage.theme = Theme::built_in("mono").with_glyphs(Glyphs::ASCII);
+            insta::assert_snapshot!("output-rich-ascii-80x24", stage.screen());
+        }
+    }
+}
+
+#[test]
+fn a_step_asks() {
+    let ask = |wants, text: &str| Question { id: QuestionId(7), step: id("06_join"), text: text.to_owned(), wants };
+    let questions = vec![ask(Wants::Line, "how many rows? ")];
+    insta::assert_snapshot!("asked-80x24", Stage::new(80, 24, Snapshot { questions, ..churn() }).screen());
+    let questions = vec![ask(Wants::Leave, "06_join wants to connect to example.org:443")];
+    insta::assert_snapshot!(
+        "asked-leave-80x24",
+        Stage::new(80, 24, Snapshot { questions, ..churn() }).keys("I").screen()
+    );
 }
 
 #[test]
