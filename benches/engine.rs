@@ -66,6 +66,16 @@ fn main() {
         each(ours.saturating_sub(plain))
     );
     println!("  one constant of {STEPS} edited: brought up to date in {edited:.1?}");
+    // The policy on and off in turn, so that what else the machine does weighs on both.
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        on.push(reweave(&python, &small, 1, Preset::Standard).0);
+        off.push(reweave(&python, &small, 1, Preset::Trusted).0);
+    }
+    on.sort();
+    off.sort();
+    let (on, off) = (on[REPEATS / 2], off[REPEATS / 2]);
+    println!("  policy          off {off:.2?}   on {on:.2?}   ratio {:.3}", on.as_secs_f64() / off.as_secs_f64());
     let busy: Vec<String> = std::iter::once(first.to_owned())
         .chain((0..STEPS / 2).map(|n| {
             format!("end = time.perf_counter() + 0.02\nwhile time.perf_counter() < end:\n    pass\nv{n} = {n}\n")
@@ -98,7 +108,7 @@ fn pair(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration, Du
     let (mut plain, mut ours, mut edited) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         plain.push(plainly(python, steps));
-        let (full, again) = reweave(python, steps, edit);
+        let (full, again) = reweave(python, steps, edit, Preset::Standard);
         ours.push(full);
         edited.push(again);
     }
@@ -119,7 +129,7 @@ fn plainly(python: &Path, steps: &[String]) -> Duration {
     Duration::from_secs_f64(said.lines().last().unwrap().parse().unwrap())
 }
 
-fn reweave(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration) {
+fn reweave(python: &Path, steps: &[String], edit: usize, preset: Preset) -> (Duration, Duration) {
     let dir = tempfile::tempdir().unwrap();
     let mut engine = Engine::new(Settings {
         dir: dir.path().to_owned(),
@@ -137,7 +147,7 @@ fn reweave(python: &Path, steps: &[String], edit: usize) -> (Duration, Duration)
         ignore: Vec::new(),
         vault: Arc::new(MemoryVault::default()),
         calls: Arc::new(MemoryCalls::default()),
-        policy: Policy::of(Preset::Standard),
+        policy: Policy::of(preset),
         asker: None,
         leaves: Leaves::default(),
     });
