@@ -58,6 +58,18 @@ pub struct Engine {
     pub(super) spent_us: u64,
 }
 
+impl Drop for Engine {
+    /// Takes the steps' temporary directory away where they left nothing in it. Engines on the side share it.
+    fn drop(&mut self) {
+        let last = self.base.as_ref().is_some_and(|base| Arc::strong_count(base) == 1);
+        if last && self.tmp != std::env::temp_dir() {
+            // What is not empty stays: a step may find it again tomorrow.
+            let _ = std::fs::remove_dir(self.tmp.join("matplotlib"));
+            let _ = std::fs::remove_dir(&self.tmp);
+        }
+    }
+}
+
 /// What was found for a step.
 pub(super) enum Choice {
     Keep(Arc<Execution>),
