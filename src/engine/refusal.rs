@@ -1,9 +1,9 @@
 //! An error that the policy made, said so: what the kernel refused, by which rule, and where that is changed.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::task::Settings;
-use crate::run::{Area, CONFIG_FILE, Decision};
+use crate::run::{Area, CONFIG_FILE, Decision, normal};
 use crate::step::{Effect, StepError};
 
 /// Operation not permitted, permission denied, resource busy, read-only file system.
@@ -61,18 +61,4 @@ fn is_protected(path: &Path, dir: &Path) -> bool {
     let first = inner.components().next();
     let own = [".reweave", "patches", CONFIG_FILE].iter().any(|name| first == Some(Component::Normal(name.as_ref())));
     own || inner.extension().is_some_and(|ending| ending == "py" || ending == "sh")
-}
-
-fn normal(path: &Path) -> PathBuf {
-    let mut parts = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                parts.pop();
-            }
-            other => parts.push(other),
-        }
-    }
-    parts
 }

@@ -36,6 +36,7 @@ mod watch;
 mod write;
 
 pub use change::{Change, WatchMode};
+pub(crate) use config::normal;
 pub use config::{
     AgentSettings, Area, Config, ConfigProblem, Decision, KEYS, Key, Layer, Limits, Opening, Origin, Policy, Preset,
     RawTable, Rule, RunSettings, Setting, Severity, Sources, UiSettings, Value, VerifySettings, Waiting,

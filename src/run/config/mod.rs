@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::key::{KEYS, Key, Value};
 pub use self::origin::{ConfigProblem, Origin, Setting, Severity, Waiting};
+pub(crate) use self::policy::normal;
 pub use self::policy::{Area, Decision, Layer, Opening, Policy, Preset, Rule};
 pub use self::raw::RawTable;
 pub use self::resolve::Sources;

@@ -278,7 +278,8 @@ fn below(path: &Path, above: &Path) -> bool {
     !above.as_os_str().is_empty() && normal(path).starts_with(normal(above))
 }
 
-fn normal(path: &Path) -> PathBuf {
+/// A path without `.` and `..`, by its text alone: what stands there need not exist.
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
         match part {
