@@ -1,8 +1,8 @@
 //! How long it takes to read steps, and to follow one that changed among 10,000.
 //!
 //! `cargo bench --bench analysis` measures and fails where a limit is passed: the top-level statements of `python3`'s
-//! standard library (or `-- steps FILE`: a JSON string a line), and a run of 10,000 steps. `benches/analysis_peers.py`
-//! puts others beside it. `-- fuzz` reads as many mutated sources as `REWEAVE_ANALYSIS_FUZZ` says (a million).
+//! standard library (or `-- steps FILE`: a JSON string a line), and a run of 10,000 steps (`-- change`: that alone).
+//! `benches/analysis_peers.py` puts others beside it. `-- fuzz` reads as many mutated sources as `REWEAVE_ANALYSIS_FUZZ` says (a million).
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a bench says what it expects by failing")]
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["fuzz"] => fuzz(),
+        ["change"] => verdict(change()),
         ["steps", file] => verdict(read(&std::fs::read_to_string(file).unwrap())),
         _ => {
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/analysis_peers.py");

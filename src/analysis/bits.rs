@@ -57,25 +57,31 @@ impl BitSet {
         }
     }
 
-    /// Takes out what is in the other.
-    pub fn subtract(&mut self, other: &Self) {
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word &= !other;
+    /// Takes in what is in the other, and tells of each that was not here before.
+    pub fn take_in(&mut self, other: &Self, mut added: impl FnMut(u32)) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (at, (word, other)) in (0u32..).zip(self.words.iter_mut().zip(&other.words)) {
+            bits(at, other & !*word).for_each(&mut added);
+            *word |= other;
         }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0u32..).zip(&self.words).flat_map(|(at, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros();
-                    rest &= rest - 1;
-                    at * 64 + bit
-                })
-            })
-        })
+        (0u32..).zip(&self.words).flat_map(|(at, &word)| bits(at, word))
     }
+}
+
+/// The numbers that a word stands for, which is the `at`th.
+fn bits(at: u32, mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (word != 0).then(|| {
+            let bit = word.trailing_zeros();
+            word &= word - 1;
+            at * 64 + bit
+        })
+    })
 }
 
 #[cfg(test)]
@@ -100,7 +106,11 @@ mod tests {
         b.remove(64);
         b.remove(9999);
         assert!(!b.contains(64) && b.contains(200));
-        a.subtract(&b);
+        let mut added = Vec::new();
+        b.take_in(&a, |bit| added.push(bit));
+        assert_eq!((added, b.iter().collect::<Vec<_>>()), (vec![64], vec![1, 3, 64, 200]));
+        a.remove(1);
+        a.remove(200);
         assert_eq!(a.iter().collect::<Vec<_>>(), [64]);
         let mut one = BitSet::default();
         one.insert(64);

@@ -56,7 +56,8 @@ pub(super) struct Inference {
 #[derive(Debug, Clone)]
 struct Entry {
     names: Arc<StepNames>,
-    resolved: Resolved,
+    /// Held by the looks at it too: in a long run it is large.
+    resolved: Arc<Resolved>,
 }
 
 impl Inference {
@@ -79,7 +80,7 @@ impl Inference {
     }
 
     pub fn resolved(&self, place: Place) -> Option<&Resolved> {
-        self.steps.get(&place).map(|entry| &entry.resolved)
+        self.steps.get(&place).map(|entry| &*entry.resolved)
     }
 
     /// The steps that may have written what a name holds just before `place`, latest first.
@@ -123,20 +124,21 @@ impl Inference {
 
     /// Puts a step in, or other names in its place, and gives the places whose needs changed.
     pub fn set(&mut self, place: Place, names: Arc<StepNames>) -> BTreeSet<Place> {
-        let old = self.steps.remove(&place);
-        let before = old.as_ref().map(|entry| entry.resolved.clone()).unwrap_or_default();
+        let old = self.steps.get(&place).cloned();
         if let Some(old) = &old {
-            self.forget_reads(place, old);
+            let kept = |name: &Name| names.reads.contains_key(name) || old.resolved.late_reads.contains(name);
+            self.forget(place, old.names.reads.keys().filter(|name| !kept(name)));
         }
         self.functions.add(place, &names);
-        self.steps.insert(place, Entry { names, resolved: before });
+        self.steps.insert(place, Entry { names, resolved: old.map(|old| old.resolved).unwrap_or_default() });
         self.settle(place)
     }
 
     /// Takes a step out, and gives the places whose needs changed.
     pub fn remove(&mut self, place: Place) -> BTreeSet<Place> {
         let Some(entry) = self.steps.remove(&place) else { return BTreeSet::new() };
-        self.forget_reads(place, &entry);
+        self.forget(place, entry.names.reads.keys().chain(&entry.resolved.late_reads));
+        self.wild_readers.remove(&place);
         let mut queue = BTreeSet::new();
         self.change_writes(place, &entry.resolved, &Resolved::default(), &mut queue);
         self.settle_all(queue)
@@ -152,9 +154,9 @@ impl Inference {
         while let Some(place) = queue.pop_first() {
             let Some(entry) = self.steps.get(&place) else { continue };
             let names = Arc::clone(&entry.names);
-            let resolved = self.resolve(place, &names);
+            let resolved = Arc::new(self.resolve(place, &names));
             let Some(entry) = self.steps.get_mut(&place) else { continue };
-            let old = std::mem::replace(&mut entry.resolved, resolved.clone());
+            let old = std::mem::replace(&mut entry.resolved, Arc::clone(&resolved));
             self.remember_reads(place, &names, &old, &resolved);
             if old.needs != resolved.needs {
                 changed.insert(place);
@@ -225,7 +227,7 @@ impl Inference {
     }
 
     fn remember_reads(&mut self, place: Place, names: &StepNames, old: &Resolved, new: &Resolved) {
-        for name in names.reads.keys().chain(&new.late_reads) {
+        for name in names.reads.keys().chain(new.late_reads.difference(&old.late_reads)) {
             match self.readers.get_mut(name) {
                 Some(readers) => {
                     readers.insert(place);
@@ -235,13 +237,7 @@ impl Inference {
                 }
             }
         }
-        for name in old.late_reads.difference(&new.late_reads) {
-            if !names.reads.contains_key(name)
-                && let Some(readers) = self.readers.get_mut(name)
-            {
-                readers.remove(&place);
-            }
-        }
+        self.forget(place, old.late_reads.difference(&new.late_reads).filter(|name| !names.reads.contains_key(*name)));
         if new.reads_everything {
             self.wild_readers.insert(place);
         } else {
@@ -249,8 +245,8 @@ impl Inference {
         }
     }
 
-    fn forget_reads(&mut self, place: Place, entry: &Entry) {
-        for name in entry.names.reads.keys().chain(&entry.resolved.late_reads) {
+    fn forget<'n>(&mut self, place: Place, names: impl Iterator<Item = &'n Name>) {
+        for name in names {
             if let Some(readers) = self.readers.get_mut(name) {
                 readers.remove(&place);
                 if readers.is_empty() {
@@ -258,7 +254,6 @@ impl Inference {
                 }
             }
         }
-        self.wild_readers.remove(&place);
     }
 
     /// What a step reads, writes and needs, given all steps before it.
@@ -268,11 +263,10 @@ impl Inference {
         let mut resolved = Resolved {
             reads_everything: names.reads_everything || linked.opaque,
             writes_anything: names.writes_anything || linked.opaque,
-            late_reads: std::mem::take(&mut linked.late),
+            late_reads: linked.late.keys().map(|name| Arc::clone(name)).collect(),
             writes: std::mem::take(&mut linked.writes),
             ..Resolved::default()
         };
-        let carriers = std::mem::take(&mut linked.carriers);
         for name in names.reads.keys() {
             if !is_builtin(name) || self.is_written_before(name, place) {
                 resolved.reads.insert(Arc::clone(name));
@@ -281,13 +275,11 @@ impl Inference {
                 resolved.needs.entry(from).or_default().insert(Arc::clone(name));
             }
         }
-        for name in &resolved.late_reads {
+        for (name, late) in &linked.late {
             for from in self.reaching(name, place) {
                 // Where the step that defined the function already needs the same writer, the way there is
                 // known: only a writer in between makes an edge of its own.
-                let known = carriers.get(name).is_some_and(|carriers| {
-                    carriers.iter().any(|carrier| *carrier == from || self.needs(*carrier, from, name))
-                });
+                let known = late.carriers.iter().any(|carrier| *carrier == from || self.needs(*carrier, from, name));
                 if !known {
                     resolved.needs.entry(from).or_default().insert(Arc::clone(name));
                 }

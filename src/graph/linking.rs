@@ -42,20 +42,28 @@ impl Functions {
 /// anything. No real run came near it.
 const LIMIT: usize = 50_000;
 
+/// A name that functions of other steps read.
+#[derive(Default)]
+pub(super) struct Late {
+    /// The steps whose functions read it.
+    pub carriers: Vec<Place>,
+    /// How many uses had been followed when it was last looked up, that one counted.
+    looked_up: usize,
+}
+
 /// A step being linked.
 pub(super) struct Linked<'i> {
     inference: &'i Inference,
     place: Place,
     names: &'i StepNames,
     /// Names that functions of other steps read while this one runs.
-    pub late: BTreeSet<Name>,
-    /// For each of those, the steps whose functions read it.
-    pub carriers: BTreeMap<Name, BTreeSet<Place>>,
+    pub late: HashMap<&'i Name, Late>,
     pub writes: BTreeMap<Name, Certainty>,
     /// Whether something that it runs may do anything.
     pub opaque: bool,
-    entered: Reach,
     steps: usize,
+    /// How many uses of names have been followed.
+    uses: usize,
 }
 
 impl<'i> Linked<'i> {
@@ -64,34 +72,49 @@ impl<'i> Linked<'i> {
             inference,
             place,
             names,
-            late: BTreeSet::new(),
-            carriers: BTreeMap::new(),
+            late: HashMap::new(),
             writes: names.writes.clone(),
             opaque: false,
-            entered: Reach::default(),
             steps: 0,
+            uses: 0,
         }
     }
 
     pub fn link(&mut self) {
         let names = self.names;
-        for (name, used) in &names.uses {
-            self.run(self.reach(name, self.place), &used.bound_before);
+        // What the step itself has bound hides names from the functions that it runs, so a function is entered once
+        // for all uses that hide no less. In straight text what is bound grows, and each is entered once.
+        let mut uses: Vec<_> = names.uses.iter().map(|(name, used)| (&used.bound_before, name)).collect();
+        uses.sort_by_key(|(bound, _)| bound.len());
+        let mut entered: Vec<(&BTreeSet<Name>, Reach)> = Vec::new();
+        for (bound, name) in uses {
+            let waiting = self.reach(name);
+            if waiting.is_empty() {
+                continue;
+            }
+            let mut known = Reach::default();
+            entered.iter().filter(|(other, _)| other.is_subset(bound)).for_each(|(_, reach)| known.join(reach));
+            self.run(&waiting, bound, &mut known);
+            entered.push((bound, known));
         }
         for call in &names.calls {
             self.call(call, Certainty::Certain, &mut Vec::new());
         }
     }
 
-    /// Functions that a name may hold just before a place.
-    fn reach(&self, name: &str, place: Place) -> Reach {
+    /// Functions that a name may hold just before the step.
+    fn reach(&self, name: &str) -> Reach {
         let mut reach = Reach::default();
-        for from in self.inference.reaching(name, place) {
+        self.each_held(name, |held| reach.join(held));
+        reach
+    }
+
+    fn each_held(&self, name: &str, mut take: impl FnMut(&Reach)) {
+        for from in self.inference.reaching(name, self.place) {
             if let Some(held) = self.inference.resolved(from).and_then(|resolved| resolved.reach.get(name)) {
-                reach.join(held);
+                take(held);
             }
         }
-        reach
     }
 
     /// Functions that the names which the step writes may hold at its end.
@@ -104,12 +127,12 @@ impl<'i> Linked<'i> {
                     reach.insert(number);
                 });
                 for held in &value.names {
-                    reach.join(&self.reach(held, self.place));
+                    reach.join(&self.reach(held));
                 }
             }
             // Changed in place, it holds what it held.
             if self.names.reads.contains_key(name) || !self.names.writes.contains_key(name) {
-                reach.join(&self.reach(name, self.place));
+                reach.join(&self.reach(name));
             }
             if !reach.is_empty() {
                 all.insert(Arc::clone(name), reach);
@@ -126,40 +149,40 @@ impl<'i> Linked<'i> {
         self.inference.functions.numbers.get(&id).copied()
     }
 
-    /// Functions may be run, with arguments that are not known, and whatever they reach. No recursion: functions
-    /// can call one another from step to step, as many as there are.
-    fn run(&mut self, mut waiting: Reach, bound: &BTreeSet<Name>) {
-        loop {
-            waiting.subtract(&self.entered);
-            let Some(number) = waiting.iter().next() else { return };
+    /// Functions may be run, with arguments that are not known, and whatever they reach, but for those that are
+    /// `known`, which it adds to. No recursion: functions can call one another from step to step, as many as there are.
+    fn run(&mut self, first: &Reach, bound: &BTreeSet<Name>, known: &mut Reach) {
+        let mut waiting = Vec::new();
+        self.uses += 1;
+        known.take_in(first, |number| waiting.push(number));
+        while let Some(number) = waiting.pop() {
             self.steps += 1;
             if self.steps > LIMIT {
                 self.opaque = true;
                 return;
             }
-            self.entered.insert(number);
             let Some(id) = self.inference.functions.get(number) else { continue };
             let Some(function) = self.function(id) else { continue };
             self.opaque |= function.opaque.is_some();
-            for name in &function.reads {
-                if bound.contains(name) {
-                    continue;
+            for name in function.reads.iter().filter(|name| !bound.contains(*name)) {
+                let late = self.late.entry(name).or_default();
+                if late.carriers.last() != Some(&id.0) {
+                    late.carriers.push(id.0);
                 }
-                self.carriers.entry(Arc::clone(name)).or_default().insert(id.0);
                 // What a name may hold is the same for all that read it.
-                if self.late.insert(Arc::clone(name)) {
-                    waiting.join(&self.reach(name, self.place));
+                if std::mem::replace(&mut late.looked_up, self.uses) != self.uses {
+                    self.each_held(name, |held| known.take_in(held, |number| waiting.push(number)));
                 }
             }
-            for name in function.writes.keys() {
-                self.write(name, Certainty::Possible);
-            }
-            for name in function.defaults.values() {
+            for name in function.writes.keys().chain(function.defaults.values()) {
                 self.write(name, Certainty::Possible);
             }
             for method in function.methods.values() {
-                if let Some(number) = self.number((id.0, *method)) {
-                    waiting.insert(number);
+                if let Some(number) = self.number((id.0, *method))
+                    && !known.contains(number)
+                {
+                    known.insert(number);
+                    waiting.push(number);
                 }
             }
         }
@@ -183,7 +206,7 @@ impl<'i> Linked<'i> {
             Callee::Method(Root::Name(name), method) => (name, Some(method)),
             Callee::Method(Root::Parameter(_), _) => return,
         };
-        let reach = self.reach(name, self.place);
+        let reach = self.reach(name);
         let only_one = reach.iter().nth(1).is_none();
         let how = if only_one { how } else { Certainty::Possible };
         let functions = &self.inference.functions;
