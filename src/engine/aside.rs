@@ -10,9 +10,10 @@ use tempfile::TempDir;
 use super::disk::KEPT;
 use super::line::Node;
 use super::protocol::AsideHead;
+use super::root::scratch;
 use super::task::{EngineError, Goal, Report, Settings, StopHandle, Task};
 use super::vault::{MemoryVault, Vault};
-use super::walk::{Engine, scratch};
+use super::walk::Engine;
 use super::wall;
 use crate::step::{Digest, StepId, Variable};
 

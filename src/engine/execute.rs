@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::answers::Answers;
+use super::attend::{Bounds, Cut, Ear, Ending};
 use super::calls::Answering;
 use super::disk::Disk;
 use super::line::Node;
 use super::output::Capture;
-use super::process::{Bounds, Cut, Ear, Ending};
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
 use super::refusal;
 use super::state::State;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::decide::Choice;
 use super::line::Key;
 use super::pass::Walk;
 use super::process::Process;
@@ -9,8 +10,8 @@ use super::protocol::{Ask, InsideReply, StateReply};
 use super::stand::Side;
 use super::state::State;
 use super::task::{EngineError, Goal, Task};
-use super::walk::{Choice, Engine};
-use crate::step::{Digest, Inside, StepId, Variable};
+use super::walk::Engine;
+use crate::step::{Inside, StepId, Variable};
 
 /// Longest `repr` of a variable, in bytes of UTF-8 as Python counts characters.
 const REPR_LIMIT: usize = 64 << 10;
@@ -103,7 +104,7 @@ impl Engine {
                 Choice::Run(_) => task.held.first().cloned(),
             };
             if let Some(why) = blocked {
-                walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
+                self.lose(&mut walk, task, &why)?;
                 if place == end {
                     after = Some(walk.state.clone());
                     break;
@@ -112,7 +113,7 @@ impl Engine {
             }
             match chosen {
                 Some(execution) => {
-                    walk.take(place, &execution);
+                    self.take(&mut walk, place, &execution)?;
                 }
                 None if place == end => {
                     return Err(EngineError {

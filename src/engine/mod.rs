@@ -16,16 +16,21 @@
 //! - [`Asker`]: whoever answers where the policy asks; the step waits.
 //!
 //! Inside: `state` is the run at a place in the order by digests alone, and decides what is fresh; `line` is a
-//! process and what it holds; `walk` goes through the steps, `pass` is how far it came and `stand` has a process
-//! ready in the state that the next step needs, `look` asks one what it holds; `execute` runs one; `disk` is the
-//! files that steps see; `process` and `protocol` speak with the workers, whose own code is in `worker/`; `wall` is what
+//! process and what it holds; `walk` goes through the steps, `pass` is how far it came, `decide` whether a step may be
+//! kept, `blocking` whether one that failed keeps it from running; `stand` has a process ready in the state that the
+//! next step needs (`root` where all begin), `look` asks one what it holds; `execute` runs one; `disk` is the
+//! files that steps see; `process` is a worker, `start` how the first comes about, `attend` waits for one that runs a
+//! step, `protocol` is what is said and `stream` how it comes; the workers' own code is in `worker/`; `wall` is what
 //! they are kept behind, `warden` decides on the calls that it holds back (`notify` has them from the kernel), and
 //! `brood` knows every process that came of a run.
 
 mod answers;
 mod aside;
+mod attend;
+mod blocking;
 mod brood;
 mod calls;
+mod decide;
 mod disk;
 mod execute;
 mod executor;
@@ -40,8 +45,11 @@ mod pass;
 mod process;
 mod protocol;
 mod refusal;
+mod root;
 mod stand;
+mod start;
 mod state;
+mod stream;
 mod task;
 mod vault;
 mod verify;

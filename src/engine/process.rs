@@ -1,281 +1,55 @@
-//! One worker process: starting the root, forking, talking, and taking its output as it comes.
+//! One worker process: forking it, and talking with it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
-use super::brood::{Brood, standing};
-use super::calls::Answering;
-use super::protocol::{
-    ASKED, AsideHead, AsideReply, Ask, AskedReply, DATA_LIMIT, Done, ForkReply, JSON_LIMIT, PutReply, RootReply,
-};
+use super::brood::Brood;
+use super::protocol::{AsideHead, AsideReply, Ask, Done, ForkReply, PutReply};
+use super::stream::{Incoming, pair, pipe, wait};
 use super::task::{EngineError, Settings, StopHandle};
-use super::wall::{self, WallHead, WallReply};
+use super::wall::WallReply;
 use super::warden::Warden;
-use crate::run::{Area, Decision};
-use crate::step::{Answer, QuestionId, Stream};
 
 /// Bytes that are copied rather than sent by themselves.
 const SMALL: usize = 64 << 10;
-/// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 19] = [
-    ("calls", include_str!("worker/calls.py")),
-    ("changes", include_str!("worker/changes.py")),
-    ("codec", include_str!("worker/codec.py")),
-    ("errors", include_str!("worker/errors.py")),
-    ("evidence", include_str!("worker/evidence.py")),
-    ("files", include_str!("worker/files.py")),
-    ("hidden", include_str!("worker/hidden.py")),
-    ("inside", include_str!("worker/inside.py")),
-    ("ipython", include_str!("worker/ipython.py")),
-    ("kernel", include_str!("worker/kernel.py")),
-    ("magics", include_str!("worker/magics.py")),
-    ("names", include_str!("worker/names.py")),
-    ("shown", include_str!("worker/shown.py")),
-    ("space", include_str!("worker/space.py")),
-    ("uses", include_str!("worker/uses.py")),
-    ("walk", include_str!("worker/walk.py")),
-    ("wall", include_str!("worker/wall.py")),
-    ("wire", include_str!("worker/wire.py")),
-    ("worker", include_str!("worker/worker.py")),
-];
-const BOOTSTRAP: &str = include_str!("worker/bootstrap.py");
-
-/// Variables that an interpreter can't do without, whatever the policy says of the environment.
-const ALWAYS_THERE: [&str; 10] =
-    ["PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "LD_LIBRARY_PATH", "PYTHON*"];
-
 /// How long a worker that is not running a step may take to answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process that holds a state of the run.
 #[derive(Debug)]
 pub(super) struct Process {
-    socket: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+    pub(super) socket: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
     pub(super) pid: i32,
     /// The root is a child of this process; the others are children of one another.
-    child: Option<Child>,
+    pub(super) child: Option<Child>,
     /// The root holds the pipe whose end kills the whole group when this process dies.
-    _lifeline: Option<OwnedFd>,
-    brood: Brood,
+    pub(super) _lifeline: Option<OwnedFd>,
+    pub(super) brood: Brood,
     /// Whether there is a wall for forks to be put behind.
-    has_wall: bool,
+    pub(super) has_wall: bool,
     /// Who decides on the calls of a process that is behind one.
     pub(super) warden: Option<Arc<Warden>>,
 }
 
-/// What a root is made for, besides its settings.
-pub(super) struct Place<'a> {
-    /// A directory of the engine's own.
-    pub(super) base: &'a Path,
-    /// The run's temporary directory.
-    pub(super) tmp: &'a Path,
-    /// What steps are kept behind; nothing where everything is allowed.
-    pub(super) wall: Option<WallHead>,
-}
-
-/// Why a running step was cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// Asked for.
-    Stopped,
-    /// It took too long.
-    Timeout(Duration),
-    /// It held more memory than so many bytes.
-    Memory(u64),
-    /// It had more processes than so many.
-    Processes(u64),
-    /// It stopped its own process.
-    Halted,
-}
-
-/// What a running step may take.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Bounds {
-    pub(super) time: Option<Duration>,
-    pub(super) memory: Option<u64>,
-    pub(super) processes: Option<u64>,
-}
-
-/// How often a running step's memory and processes are looked at. One that takes memory as fast as it can gets some
-/// hundred megabytes in that time.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// How long a running step's process may be stopped by a signal before it is taken to stay so.
-const HALTED: Duration = Duration::from_secs(5);
-
-impl Bounds {
-    /// The bound that the process and those that it started have passed, if one.
-    fn passed_by(&self, brood: &Brood, pid: i32) -> Option<Cut> {
-        if self.memory.is_none() && self.processes.is_none() {
-            return None;
-        }
-        let tree = brood.of_step(pid);
-        if let Some(most) = self.processes
-            && tree.len() as u64 > most
-        {
-            return Some(Cut::Processes(most));
-        }
-        let limit = self.memory?;
-        (tree.iter().map(|&pid| own_memory(pid)).sum::<u64>() > limit).then_some(Cut::Memory(limit))
-    }
-}
-
-/// Memory of a process that no file backs, in bytes.
-fn own_memory(pid: i32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    let mut pages = text.split_whitespace().skip(1).map(|word| word.parse::<u64>().unwrap_or_default());
-    let (resident, shared) = (pages.next().unwrap_or_default(), pages.next().unwrap_or_default());
-    resident.saturating_sub(shared) * rustix::param::page_size() as u64
-}
-
-/// Who listens to a running step.
-pub(super) trait Ear {
-    /// It printed.
-    fn printed(&mut self, stream: Stream, bytes: &[u8]);
-
-    /// It asks for a line; `None` where nobody is there to answer.
-    fn asked(&mut self, text: String) -> Option<QuestionId>;
-
-    /// The answer, once there is one.
-    fn answer(&mut self, question: QuestionId) -> Option<Answer>;
-}
-
-/// What a step is told that asks where nobody answers.
-const NOBODY: &str = "a step asked for input, and nobody is there to answer: run it in the workbench or from a \
-    terminal, or give the value in the step instead";
-
-/// What a step's end looks like from outside.
-#[derive(Debug)]
-pub(super) enum Ending {
-    /// The worker answered.
-    Answered { json: Vec<u8>, data: Vec<u8>, cut: Option<Cut> },
-    /// The process died, or had to be killed.
-    Died { cut: Option<Cut> },
-}
-
-fn lost(what: &str, error: &dyn std::fmt::Display) -> EngineError {
+pub(super) fn lost(what: &str, error: &dyn std::fmt::Display) -> EngineError {
     EngineError { what: format!("{what}: {error}"), hint: None }
 }
 
 impl Process {
-    /// Starts the interpreter and makes it the root of the run.
-    pub(super) fn start(settings: &Settings, place: &Place<'_>) -> Result<(Self, RootReply), EngineError> {
-        let (ours, theirs) = pair()?;
-        let (out, out_write) = pipe()?;
-        let (err, err_write) = pipe()?;
-        let (life, life_write) = pipe()?;
-        let python = &settings.python;
-        let mut command = Command::new(python);
-        for (variable, _) in std::env::vars_os() {
-            let name = variable.to_string_lossy();
-            let always = ALWAYS_THERE
-                .iter()
-                .any(|kept| name == *kept || kept.strip_suffix('*').is_some_and(|k| name.starts_with(k)));
-            if !always && settings.policy.decide(Area::Environment, &name) != Decision::Allow {
-                command.env_remove(&variable);
-            }
-        }
-        command
-            .args(["-s", "-c", BOOTSTRAP])
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::from(out_write))
-            .stderr(Stdio::from(err_write))
-            .env("PYTHONHASHSEED", settings.seed.to_string())
-            .env("PYTHONIOENCODING", "utf-8:surrogateescape")
-            .env("PYTHONUNBUFFERED", "")
-            .env_remove("PYTHONSTARTUP")
-            .env_remove("PYTHONINSPECT")
-            .current_dir(&settings.dir);
-        if place.wall.is_some() {
-            command.env("TMPDIR", place.tmp).env("MPLCONFIGDIR", place.tmp.join("matplotlib"));
-        }
-        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"] {
-            if std::env::var_os(variable).is_none() {
-                command.env(variable, settings.threads.to_string());
-            }
-        }
-        let child = command.spawn().map_err(|error| EngineError {
-            what: format!("the interpreter {} can't be started: {error}", python.display()),
-            hint: Some("install python3 (3.9 or later), or name one with --python or `python` in reweave.toml".into()),
-        })?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
-        let mut root = Self {
-            socket: ours,
-            stdout: out,
-            stderr: err,
-            pid,
-            child: Some(child),
-            _lifeline: Some(life_write),
-            brood: Brood::of(pid),
-            has_wall: place.wall.is_some(),
-            warden: None,
-        };
-        let reply = root.introduce(settings, place, &life);
-        match reply {
-            Ok(reply) => Ok((root, reply)),
-            Err(error) => {
-                let said = root.said();
-                let hint = said.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
-                Err(EngineError {
-                    what: format!("{} did not start as an interpreter: {}", python.display(), error.what),
-                    hint: hint.or(error.hint),
-                })
-            }
-        }
-    }
-
-    /// Sends the worker's own code and makes it the root.
-    fn introduce(&mut self, settings: &Settings, place: &Place<'_>, life: &OwnedFd) -> Result<RootReply, EngineError> {
-        let modules: std::collections::BTreeMap<&str, &str> = MODULES.into_iter().collect();
-        let sources = serde_json::to_vec(&modules).map_err(|e| lost("the worker's code", &e))?;
-        let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
-        self.write_all(&length)?;
-        self.write_all(&sources)?;
-        let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        let spool = wall::spool(place.base);
-        let ask = Ask::SetUp {
-            dir: &settings.dir.to_string_lossy(),
-            spool: &spool.to_string_lossy(),
-            seed: settings.seed,
-            ignored: &ignored,
-            open_files: settings.open_files,
-            file_size: settings.file_size,
-            wall: place.wall.as_ref(),
-        };
-        self.ask(&ask, &[], &[life.as_fd()])?;
-        self.answer()
-    }
-
-    /// What came on the standard streams without a step running: the interpreter's own complaints.
-    fn said(&self) -> String {
-        let mut text = Vec::new();
-        for fd in [&self.stdout, &self.stderr] {
-            let mut buffer = [0; 8192];
-            while let Ok(count @ 1..) = rustix::io::read(fd, &mut buffer) {
-                text.extend_from_slice(buffer.get(..count).unwrap_or_default());
-                if text.len() > 64 << 10 {
-                    break;
-                }
-            }
-        }
-        String::from_utf8_lossy(&text).into_owned()
-    }
-
     /// Leaves a copy of the process as it is now: a checkpoint, or the start of another line.
     pub(super) fn fork(&mut self) -> Result<Self, EngineError> {
         self.forked(None, false)
@@ -374,7 +148,7 @@ impl Process {
         }
     }
 
-    fn write_all(&self, mut bytes: &[u8]) -> Result<(), EngineError> {
+    pub(super) fn write_all(&self, mut bytes: &[u8]) -> Result<(), EngineError> {
         while !bytes.is_empty() {
             match rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
@@ -447,133 +221,12 @@ impl Process {
         }
     }
 
-    /// Waits for a running step, taking its output as it comes, until it answers or dies; cuts it off when
-    /// asked or when its time is up: interrupt, then terminate, then kill.
-    pub(super) fn attend(
-        &mut self,
-        limits: &Bounds,
-        stop: &StopHandle,
-        answering: &mut Answering,
-        ear: &mut dyn Ear,
-    ) -> Ending {
-        let start = Instant::now();
-        // How long it waited for answers: that is not the step's time.
-        let mut waited = Duration::ZERO;
-        let mut asked: Option<(QuestionId, Instant)> = None;
-        let mut incoming = Incoming::default();
-        let mut cut: Option<(Cut, Instant)> = None;
-        let mut signals =
-            [(Duration::ZERO, Signal::INT), (Duration::from_secs(2), Signal::TERM)].into_iter().peekable();
-        let mut killed = false;
-        let mut looked = start;
-        let mut halted: Option<Instant> = None;
-        loop {
-            let mut polled = [
-                PollFd::new(&self.socket, PollFlags::IN),
-                PollFd::new(&self.stdout, PollFlags::IN),
-                PollFd::new(&self.stderr, PollFlags::IN),
-            ];
-            wait(&mut polled, Duration::from_millis(20));
-            let mut print = |stream: Stream, bytes: &[u8]| ear.printed(stream, bytes);
-            drain(&self.stdout, Stream::Stdout, &mut print);
-            drain(&self.stderr, Stream::Stderr, &mut print);
-            match incoming.read(&self.socket) {
-                Ok(true) if Answering::is_call(incoming.json()) => {
-                    let (json, data) = std::mem::take(&mut incoming).take();
-                    answering.take(&json, data, &self.socket);
-                }
-                Ok(true) => {
-                    drain(&self.stdout, Stream::Stdout, &mut print);
-                    drain(&self.stderr, Stream::Stderr, &mut print);
-                    let (json, data) = std::mem::take(&mut incoming).take();
-                    if json.starts_with(ASKED) && cut.is_none() {
-                        let text = serde_json::from_slice::<AskedReply>(&json).map(|asked| asked.ask);
-                        match ear.asked(text.unwrap_or_default()) {
-                            Some(question) => asked = Some((question, Instant::now())),
-                            None => answering.between(|| self.tell(None, Some(NOBODY))),
-                        }
-                        continue;
-                    }
-                    let overrun = self.warden.as_ref().is_some_and(|warden| warden.is_overrun());
-                    let refused = limits.processes.filter(|_| overrun).map(Cut::Processes);
-                    return Ending::Answered { json, data, cut: cut.map(|(cut, _)| cut).or(refused) };
-                }
-                Ok(false) => {}
-                Err(_) => {
-                    drain(&self.stdout, Stream::Stdout, &mut print);
-                    drain(&self.stderr, Stream::Stderr, &mut print);
-                    self.brood.end_step(self.pid);
-                    return Ending::Died { cut: cut.map(|(cut, _)| cut) };
-                }
-            }
-            if let Some((question, since)) = asked
-                && cut.is_none()
-                && let Some(answer) = ear.answer(question)
-            {
-                answering.between(|| match &answer {
-                    Answer::Line(line) => self.tell(Some(line), None),
-                    _ => self.tell(None, None),
-                });
-                waited += since.elapsed();
-                asked = None;
-            }
-            if cut.is_none() {
-                let waited = waited + self.warden.as_ref().map_or(Duration::ZERO, |warden| warden.waited());
-                if stop.is_stopped() {
-                    cut = Some((Cut::Stopped, Instant::now()));
-                } else if let Some(limit) = limits.time
-                    && asked.is_none()
-                    && start.elapsed().saturating_sub(waited) >= limit
-                {
-                    cut = Some((Cut::Timeout(limit), Instant::now()));
-                } else if looked.elapsed() >= LOOK_EVERY {
-                    looked = Instant::now();
-                    let overrun = self.warden.as_ref().is_some_and(|warden| warden.is_overrun());
-                    let over = match limits.processes {
-                        Some(most) if overrun => Some(Cut::Processes(most)),
-                        _ => limits.passed_by(&self.brood, self.pid),
-                    };
-                    let is_halted = standing(self.pid) == Some('T');
-                    halted = if is_halted { halted.or_else(|| Some(Instant::now())) } else { None };
-                    let stays = halted.is_some_and(|since| since.elapsed() >= HALTED);
-                    if let Some(over) = over.or_else(|| stays.then_some(Cut::Halted)) {
-                        // It has no time left to be asked kindly.
-                        self.brood.end_step(self.pid);
-                        killed = true;
-                        cut = Some((over, Instant::now()));
-                    }
-                }
-            }
-            if let Some((reason, since)) = cut {
-                answering.stop();
-                while let Some(&(after, signal)) = signals.peek()
-                    && since.elapsed() >= after
-                {
-                    self.signal(signal);
-                    signals.next();
-                }
-                if !killed && since.elapsed() >= Duration::from_secs(3) {
-                    self.brood.end_step(self.pid);
-                    killed = true;
-                }
-                if killed && since.elapsed() >= Duration::from_secs(6) {
-                    return Ending::Died { cut: Some(reason) };
-                }
-            }
-        }
-    }
-
-    /// Answers a step that waits. One that is gone by now needs no answer.
-    fn tell(&mut self, line: Option<&str>, why: Option<&str>) {
-        let _ = self.ask(&Ask::Answer { line, why }, &[], &[]);
-    }
-
     /// Ends the process of a step that failed, and all that the step left running.
     pub(super) fn end_step(&self) {
         self.brood.end_step(self.pid);
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             // A process that is gone needs no signal.
             let _ = kill_process(pid, signal);
@@ -614,96 +267,4 @@ impl Drop for Process {
             let _ = child.wait();
         }
     }
-}
-
-/// A message that is coming in, piece by piece.
-#[derive(Debug, Default)]
-struct Incoming {
-    bytes: Vec<u8>,
-}
-
-impl Incoming {
-    const HEAD: usize = 12;
-
-    fn sizes(&self) -> Option<(usize, usize)> {
-        let json = u32::from_le_bytes(self.bytes.get(..4)?.try_into().ok()?);
-        let data = u64::from_le_bytes(self.bytes.get(4..Self::HEAD)?.try_into().ok()?);
-        Some((json as usize, usize::try_from(data).unwrap_or(usize::MAX)))
-    }
-
-    /// Reads what is there; true when the message is whole.
-    fn read(&mut self, socket: &OwnedFd) -> io::Result<bool> {
-        loop {
-            let wanted = match self.sizes() {
-                None => Self::HEAD,
-                Some((json, data)) => {
-                    if json > JSON_LIMIT as usize || data as u64 > DATA_LIMIT {
-                        return Err(io::Error::other("it sends more than it may"));
-                    }
-                    Self::HEAD + json + data
-                }
-            };
-            let have = self.bytes.len();
-            if have >= Self::HEAD && have == wanted {
-                return Ok(true);
-            }
-            let more = (wanted - have).min(1 << 20);
-            self.bytes.resize(have + more, 0);
-            let got = rustix::io::read(socket, self.bytes.get_mut(have..).unwrap_or_default());
-            self.bytes.truncate(have + got.unwrap_or_default());
-            match got {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-                Ok(_) => {}
-                Err(Errno::AGAIN) => return Ok(false),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// The JSON of a message that is whole.
-    fn json(&self) -> &[u8] {
-        self.bytes.get(Self::HEAD..).unwrap_or_default()
-    }
-
-    fn take(mut self) -> (Vec<u8>, Vec<u8>) {
-        let (json, _) = self.sizes().unwrap_or_default();
-        let data = self.bytes.split_off((Self::HEAD + json).min(self.bytes.len()));
-        (self.bytes.split_off(Self::HEAD.min(self.bytes.len())), data)
-    }
-}
-
-/// Passes on all that is in a pipe now.
-fn drain(fd: &OwnedFd, stream: Stream, print: &mut dyn FnMut(Stream, &[u8])) {
-    let mut buffer = [0; 65536];
-    // A bound, so that a step that prints without end can't keep the engine here.
-    for _ in 0..64 {
-        match rustix::io::read(fd, &mut buffer) {
-            Ok(count @ 1..) => print(stream, buffer.get(..count).unwrap_or_default()),
-            _ => return,
-        }
-    }
-}
-
-fn wait(fds: &mut [PollFd<'_>], time: Duration) {
-    let time = rustix::event::Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
-    // An interrupted wait is looked into like one that ended.
-    let _ = rustix::event::poll(fds, Some(&time));
-}
-
-fn pair() -> Result<(OwnedFd, OwnedFd), EngineError> {
-    let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        .map_err(|e| lost("no socket for a worker", &e))?;
-    rustix::io::ioctl_fionbio(&ours, true).map_err(|e| lost("no socket for a worker", &e))?;
-    Ok((ours, theirs))
-}
-
-fn pipe() -> Result<(OwnedFd, OwnedFd), EngineError> {
-    let (read, write) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| lost("no pipe for a worker", &e))?;
-    rustix::io::ioctl_fionbio(&read, true).map_err(|e| lost("no pipe for a worker", &e))?;
-    Ok((read, write))
 }

@@ -117,6 +117,9 @@ pub(super) struct CompileReply {
     pub loads: Vec<Name>,
     #[serde(default)]
     pub stores: Vec<Name>,
+    /// Names that one import binds and nothing else, each with what is imported.
+    #[serde(default)]
+    pub imports: BTreeMap<Name, String>,
 }
 
 /// A component as a worker tells it.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::aside::{Aside, Isolation};
+use super::decide::Choice;
 use super::pass::Walk;
 use super::task::{EngineError, Goal, Report, StopHandle, Task};
-use super::walk::{Choice, Engine};
+use super::walk::Engine;
 use crate::step::{Execution, FileContent, Name, StepId, Stream, Written};
 
 /// How a full run compares with what is held.
@@ -87,15 +88,20 @@ impl Engine {
         let mut standing = BTreeMap::new();
         for (at, task) in tasks.iter().enumerate() {
             self.compile_if_needed(task)?;
+            if let Some(why) = self.blocked_by_text(&walk, task)? {
+                self.lose(&mut walk, task, &why)?;
+                continue;
+            }
             let (execution, holds) = match self.compare_aside(&mut walk, task)? {
                 Choice::Keep(execution) => (Some(execution), true),
                 Choice::Run(_) => (task.held.first().cloned(), false),
             };
             if let Some(execution) = execution {
-                if walk.blocked_by_reads(&execution).is_some() {
+                if let Some(why) = walk.blocked_by_reads(&execution) {
+                    self.lose(&mut walk, task, &why)?;
                     continue;
                 }
-                walk.take(at, &execution);
+                self.take(&mut walk, at, &execution)?;
                 if holds {
                     standing.insert(task.id.clone(), execution);
                 }

@@ -9,19 +9,19 @@ use tempfile::TempDir;
 
 use super::answers::Answers;
 use super::aside::Slots;
+use super::decide::Choice;
 use super::disk::Disk;
-use super::execute::{Bench, execute, file_of};
+use super::execute::{Bench, execute};
 use super::line::{Key, Node};
 use super::look::Looked;
 use super::pass::Walk;
-use super::process::{Place, Process};
-use super::protocol::{Ask, CompileReply, RootReply};
-use super::stand::leads_to;
-use super::state::Verdict;
+use super::process::Process;
+use super::protocol::{CompileReply, RootReply};
+use super::root::name_of;
 use super::task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use super::wall;
-use crate::step::{CallFrame, Digest, Execution, FileContent, Name, Outcome, Reason, StepId};
+use crate::step::{Digest, Execution, Outcome, Reason, StepId};
 
 /// A checkpoint is made once this many times the fork's own time was spent since the last. The page faults that
 /// follow a fork cost about as much again, or twice that.
@@ -32,13 +32,13 @@ const CHECKPOINT_AFTER: u64 = 100_000;
 /// The interpreter processes of one run, and the line of execution that they hold.
 #[derive(Debug)]
 pub struct Engine {
-    settings: Settings,
+    pub(super) settings: Settings,
     pub(super) vault: Arc<dyn Vault>,
     pub(super) stop: StopHandle,
     answers: Answers,
     pub(super) disk: Disk,
     /// Waits in the state before the first step; never runs one.
-    root: Option<(Process, RootReply)>,
+    pub(super) root: Option<(Process, RootReply)>,
     /// The process in which steps run.
     pub(super) live: Option<Node>,
     pub(super) checkpoints: Vec<Node>,
@@ -68,12 +68,6 @@ impl Drop for Engine {
             let _ = std::fs::remove_dir(&self.tmp);
         }
     }
-}
-
-/// What was found for a step.
-pub(super) enum Choice {
-    Keep(Arc<Execution>),
-    Run(Vec<Reason>),
 }
 
 impl Engine {
@@ -171,7 +165,7 @@ impl Engine {
                 continue;
             }
             if let Some(why) = self.blocked_by_text(&walk, task)? {
-                walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
+                self.lose(&mut walk, task, &why)?;
                 report(Report::Blocked { step: task.id.clone(), why });
                 at += 1;
                 continue;
@@ -180,7 +174,7 @@ impl Engine {
                 Choice::Keep(execution) => {
                     let blocked = walk.blocked_by_reads(&execution);
                     if let Some(why) = blocked {
-                        walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
+                        self.lose(&mut walk, task, &why)?;
                         report(Report::Blocked { step: task.id.clone(), why });
                     } else {
                         report(Report::Kept {
@@ -188,7 +182,7 @@ impl Engine {
                             execution: Arc::clone(&execution),
                             carried: false,
                         });
-                        stopped = walk.take(at, &execution).or(stopped);
+                        stopped = self.take(&mut walk, at, &execution)?.or(stopped);
                     }
                     at += 1;
                 }
@@ -201,7 +195,7 @@ impl Engine {
                         walk.executed += 1;
                         if let Some(why) = walk.blocked_by_reads(&execution) {
                             self.live = None;
-                            walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), &why);
+                            self.lose(&mut walk, task, &why)?;
                             report(Report::Blocked { step: task.id.clone(), why });
                         } else {
                             report(Report::Executed { execution: Arc::clone(&execution), rebuilt: false });
@@ -209,7 +203,7 @@ impl Engine {
                                 stopped = Some(task.id.clone());
                             } else {
                                 let before = walk.watched();
-                                stopped = walk.take(at, &execution).or(stopped);
+                                stopped = self.take(&mut walk, at, &execution)?.or(stopped);
                                 if let Some(why) = walk.halt_after(&before, &execution) {
                                     report(Report::Halted {
                                         before: tasks.get(at + 1).map(|task| task.id.clone()),
@@ -270,214 +264,6 @@ impl Engine {
             planned.push(Planned { step: task.id.clone(), action, certain, why });
         }
         planned
-    }
-
-    // -- deciding -----------------------------------------------------------------------------------------
-
-    /// What to do with `task`, asking processes where only they can tell.
-    fn choose(
-        &mut self,
-        walk: &mut Walk<'_>,
-        task: &Task,
-        report: &mut dyn FnMut(Report),
-    ) -> Result<Choice, EngineError> {
-        if !task.held.is_empty() && task.forced.is_none() {
-            self.compile_if_needed(task)?;
-        }
-        if let Some(choice) = self.compare(walk, task) {
-            return Ok(choice);
-        }
-        // Some of what it used is known only to a process: have one that can tell.
-        let line = walk.line.len();
-        if let Some(place) = self.stand(walk, line, report)? {
-            // What was rebuilt is other than it was: what comes after is looked at anew by the caller.
-            let _ = place;
-        }
-        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
-    }
-
-    /// What to do with `task`, asking a process on the side where only one can tell.
-    pub(super) fn compare_aside(&mut self, walk: &mut Walk<'_>, task: &Task) -> Result<Choice, EngineError> {
-        if let Some(choice) = self.compare(walk, task) {
-            return Ok(choice);
-        }
-        let target = walk.state.clone();
-        let side = self.on_the_side(walk, &target)?;
-        walk.settle(&side.node);
-        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
-    }
-
-    /// What to do with `task` by records alone; `None` where they can't tell.
-    pub(super) fn compare(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
-        if let Some(reason) = &task.forced {
-            return Some(Choice::Run(vec![reason.clone()]));
-        }
-        let source = Digest::of(task.source.as_bytes());
-        let code = self.compiled.get(&source).map(|reply| reply.code);
-        let mut newest: Option<Vec<Reason>> = None;
-        for execution in &task.held {
-            let seen = &execution.observation;
-            let same_code = seen.source == Some(source) || (code.is_some() && seen.code == code);
-            let reasons = if !matches!(execution.outcome, Outcome::Done | Outcome::Failed) {
-                vec![Reason::NeverRun]
-            } else if !same_code {
-                vec![Reason::SourceChanged]
-            } else if walk.goal.retry_failed && execution.outcome == Outcome::Failed {
-                vec![Reason::Retried]
-            } else {
-                match walk.state.check_names(seen) {
-                    Verdict::Unsure => return None,
-                    Verdict::Stale(reasons) => reasons,
-                    Verdict::Fresh => match self.changed_file(walk, execution) {
-                        Some(path) => vec![Reason::FileChanged { path }],
-                        None => match (self.changed_answer(execution), self.other_interpreter(execution)) {
-                            (Some(what), _) => vec![Reason::AmbientChanged { what }],
-                            (None, Some(what)) => vec![Reason::InterpreterChanged { what }],
-                            (None, None) => return Some(Choice::Keep(Arc::clone(execution))),
-                        },
-                    },
-                }
-            };
-            newest.get_or_insert(reasons);
-        }
-        Some(Choice::Run(newest.unwrap_or_else(|| vec![Reason::NeverRun])))
-    }
-
-    /// The first file that a recorded execution used and that is another now.
-    fn changed_file(&mut self, walk: &Walk<'_>, execution: &Execution) -> Option<String> {
-        for (path, content) in &execution.observation.files_read {
-            let now = match content {
-                FileContent::Directory { .. } => self.disk.listing_at(&walk.state, path),
-                _ => self.disk.at(&walk.state, path),
-            };
-            if now != *content {
-                return Some(path.clone());
-            }
-        }
-        None
-    }
-
-    /// The first call of a recorded execution whose answer is not kept any more, or is another.
-    fn changed_answer(&self, execution: &Execution) -> Option<String> {
-        let calls = &self.settings.calls;
-        let mut frames = execution.observation.calls.iter();
-        let changed =
-            |frame: &&CallFrame| frame.rounds.iter().any(|round| calls.kept(&round.key) != Some(round.answer));
-        frames.find(changed).map(|frame| format!("the answer of {}", frame.name))
-    }
-
-    /// The interpreter or package that is another than the one that ran `execution`. Known once a process
-    /// was started; before, the settings name the same interpreter.
-    fn other_interpreter(&self, execution: &Execution) -> Option<String> {
-        let (_, info) = self.root.as_ref()?;
-        let ran = execution.observation.interpreter.as_deref()?;
-        let name = ran.split(';').next().unwrap_or(ran);
-        let now = name_of(info);
-        (name != now).then(|| format!("{name} then, {now}"))
-    }
-
-    pub(super) fn compile_if_needed(&mut self, task: &Task) -> Result<(), EngineError> {
-        let source = Digest::of(task.source.as_bytes());
-        if task.held.iter().any(|execution| execution.observation.source == Some(source)) {
-            return Ok(());
-        }
-        self.compile(task).map(|_| ())
-    }
-
-    /// What code the step's text is, by the interpreter's own word.
-    fn compile(&mut self, task: &Task) -> Result<CompileReply, EngineError> {
-        let source = Digest::of(task.source.as_bytes());
-        if let Some(reply) = self.compiled.get(&source) {
-            return Ok(reply.clone());
-        }
-        let file = file_of(&self.settings, task);
-        let root = self.root()?;
-        root.ask(&Ask::Compile { step: task.id.as_str(), file: &file }, task.source.as_bytes(), &[])?;
-        let reply: CompileReply = root.answer()?;
-        self.compiled.insert(source, reply.clone());
-        Ok(reply)
-    }
-
-    /// Whether a step's text alone says that it would see what a failed step should have made.
-    pub(super) fn blocked_by_text(&mut self, walk: &Walk<'_>, task: &Task) -> Result<Option<Reason>, EngineError> {
-        if walk.missing.is_empty() || walk.goal.on_error != OnError::Block {
-            return Ok(None);
-        }
-        let reply = self.compile(task)?;
-        let names: Vec<Name> = reply.loads.iter().filter(|name| walk.missing.contains_key(*name)).cloned().collect();
-        Ok(walk.missing_reason(names))
-    }
-
-    // -- processes ----------------------------------------------------------------------------------------
-
-    pub(super) fn root_with_info(&mut self) -> Result<(&mut Process, RootReply), EngineError> {
-        if self.root.is_none() {
-            self.start_root()?;
-        }
-        match &mut self.root {
-            Some((process, info)) => Ok((process, info.clone())),
-            None => Err(EngineError { what: "the interpreter is gone".into(), hint: None }),
-        }
-    }
-
-    fn start_root(&mut self) -> Result<(), EngineError> {
-        let base = scratch()?;
-        let mut places = vec![wall::spool(base.path())];
-        for number in 0..wall::SLOTS {
-            let (copy, tmp) = wall::slot(base.path(), number);
-            places.extend([copy, tmp]);
-        }
-        let own = base.path().join("tmp");
-        self.tmp = if wall::is_open(&self.settings.policy) {
-            std::env::temp_dir()
-        } else {
-            wall::temporary(&self.settings.dir).unwrap_or_else(|| {
-                places.push(own.clone());
-                own
-            })
-        };
-        for place in places {
-            std::fs::create_dir(&place).map_err(|error| EngineError {
-                what: format!("{} can't be made: {error}", place.display()),
-                hint: Some("set TMPDIR to a directory that may be written".into()),
-            })?;
-        }
-        let head = wall::wanted(&self.settings, base.path(), &self.tmp, self.protected());
-        if head.is_some() {
-            wall::seed_matplotlib(&self.tmp.join("matplotlib"));
-        }
-        self.root = Some(Process::start(&self.settings, &Place { base: base.path(), tmp: &self.tmp, wall: head })?);
-        self.base = Some(Arc::new(base));
-        Ok(())
-    }
-
-    /// Paths of the run that steps may not write.
-    fn protected(&self) -> Vec<String> {
-        wall::protected(&self.settings.dir, &|path| self.disk.is_tracked(path))
-    }
-
-    /// A fresh process, behind the wall if there is one, in the state before the first step.
-    pub(super) fn line(&mut self) -> Result<Process, EngineError> {
-        self.root()?;
-        let (settings, tmp) = (self.settings.clone(), self.tmp.clone());
-        let own = vec![settings.dir.clone(), tmp];
-        self.root()?.fork_line(&settings, own)
-    }
-
-    pub(super) fn root(&mut self) -> Result<&mut Process, EngineError> {
-        self.root_with_info().map(|(process, _)| process)
-    }
-
-    /// The root, and the process that holds the latest state that the sources of `tasks` lead to, if one is held.
-    pub(super) fn root_and_nearest(
-        &mut self,
-        tasks: &[Task],
-    ) -> Result<(&mut Process, Option<&mut Node>), EngineError> {
-        let Some((root, _)) = &mut self.root else {
-            return Err(EngineError { what: "the interpreter is gone".into(), hint: None });
-        };
-        let nodes = self.checkpoints.iter_mut().chain(&mut self.live);
-        Ok((root, nodes.filter(|node| leads_to(tasks, node)).max_by_key(|node| node.line.len())))
     }
 
     /// Another engine that goes on from processes that are forks of this one's.
@@ -561,19 +347,6 @@ impl Engine {
         Ok(Ran::Here(execution))
     }
 
-    /// Names that a failed step should have made or changed: what its text stores, what it changed before it
-    /// failed, and what it made when it last went well.
-    fn would_make(&mut self, task: &Task, failed: &Execution) -> Result<Vec<Name>, EngineError> {
-        let mut names: Vec<Name> = self.compile(task)?.stores;
-        names.extend(failed.observation.writes.keys().filter(|n| !n.starts_with('@')).cloned());
-        if let Some(good) = task.held.iter().find(|execution| execution.outcome == Outcome::Done) {
-            names.extend(good.observation.writes.keys().filter(|n| !n.starts_with('@')).cloned());
-        }
-        names.sort();
-        names.dedup();
-        Ok(names)
-    }
-
     pub(super) fn execute_in(
         &mut self,
         node: &mut Node,
@@ -602,10 +375,6 @@ impl Engine {
     }
 }
 
-fn in_doubt() -> Choice {
-    Choice::Run(vec![Reason::InDoubt { why: "what it used can't be compared".into() }])
-}
-
 /// What running a step came to.
 enum Ran {
     Here(Arc<Execution>),
@@ -617,17 +386,4 @@ enum Ran {
 pub(super) struct Done {
     pub(super) execution: Arc<Execution>,
     pub(super) keep: bool,
-}
-
-fn name_of(info: &RootReply) -> String {
-    let implementation = if info.implementation == "cpython" { "CPython" } else { &info.implementation };
-    format!("{implementation} {}", info.version)
-}
-
-/// A directory of the engine's own, outside the run, that only this user may look into; gone with its owner.
-pub(super) fn scratch() -> Result<TempDir, EngineError> {
-    tempfile::Builder::new().prefix("reweave-").tempdir().map_err(|error| EngineError {
-        what: format!("no directory can be made in {}: {error}", std::env::temp_dir().display()),
-        hint: Some("set TMPDIR to a directory that may be written".into()),
-    })
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod aside;
+mod failing;
 mod halts;
 mod harness;
 mod libraries;

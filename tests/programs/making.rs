@@ -315,7 +315,10 @@ fn statement(r: &mut Random) -> String {
         "import os\nos.rename('a.txt', 'b.txt')", "import pathlib\npathlib.Path('Q').write_text('N' * N)", "import pathlib\nI = len(pathlib.Path('Q').read_text())",
         // absence, dynamic code, failure half-way
         "try:\n    print(Y)\nexcept NameError:\n    print('none')", "I = globals().get('l1', N)", "exec('I = N')", "print(sorted(k for k in globals() if k[0] == 'l'))", "print('Y' in dir())", "L.append(N)\nprint(1 // (N - 3))", "I = eval('N + 1')", "assert N > 1, 'small'", "del D['a']", "if N > 4:\n    L = [N]\nelse:\n    D = {}", "while I and I > N:\n    I -= 1",
-        "import json\nprint(json.dumps(D, default=str, sort_keys=True))", "I: int = N", "*l1, I = [N, 2, 3]", "if (I := N) > 4:\n    print(I)", "L.append(O)", "D['self'] = D",
+        "import json\nprint(json.dumps(D, default=str, sort_keys=True))", "I: int = N", "*l1, I = [N, 2, 3]", "try:\n    I = len(L)\nexcept TypeError:\n    I = N\nprint(I)", "try:\n    L = [D['a'], N]\nexcept (KeyError, NameError):\n    print('no')\nelse:\n    I = N\nprint(L, I)",
+        "for I in [N, 1]:\n    L.append(I)\nprint(I)", "for I in L:\n    K = [I]\n    if N > 5:\n        break\nprint(I, K)", "with open('Q', 'w') as h:\n    I = h.write('N')\nprint(I)", "import contextlib\nwith contextlib.suppress(Exception):\n    I = D['a'] + N\n    L = [I]\nprint(I, L)",
+        "if I > N:\n    L = [I]\nelif N > 5:\n    L = K\nelse:\n    raise Oops(N)\nprint(L)", "try:\n    K.append(N)\n    raise Oops(N)\nexcept Oops as I:\n    L = list(K)\nfinally:\n    print(L)", "while I < N:\n    I += 1\n    L = [I]\nelse:\n    K = L\nprint(K)", "if (I := N) < 3 or (J := K):\n    print(I)\nelse:\n    print(J)",
+        "if (I := N) > 4:\n    print(I)", "L.append(O)", "D['self'] = D",
     ]);
     let mut text = String::new();
     // Upper-case letters that stand alone are places to fill.

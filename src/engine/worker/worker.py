@@ -240,16 +240,9 @@ class Worker:
             self.wire.send({"code": _text_digest(source), "error": described})
             return
         used = uses.uses_of(tree, code, message["file"])
-        loads: set[str] = set()
-        bound: set[str] = set()
-        for statement in used.statements:
-            loads |= statement.used.loads - bound
-            bound |= statement.binds
-        for bodies in used.deferred.values():
-            for body in bodies:
-                loads |= body.loads - bound
         self.wire.send({
-            "code": _line_aware(code, digest, source), "loads": sorted(loads), "stores": sorted(used.whole.stores),
+            "code": _line_aware(code, digest, source), "loads": sorted(uses.exposed(used)), "stores": sorted(used.whole.stores),
+            "imports": uses.imports(tree),
         })  # fmt: skip
 
     def _run(self, message: dict[str, Any], source: str) -> None:
@@ -415,13 +408,11 @@ class Worker:
     def _pre_closure(self, used: uses.Uses) -> "_Closure":
         """Everything that the step, and the functions that it could reach, name; before it runs."""
         closure = _Closure(self)
-        bound: set[str] = set()
         for statement in used.statements:
             part = _Closure(self)
             part.add(statement.used.loads, statement.used, used.deferred)
-            closure.merge(part, bound)
-            bound |= statement.binds
-        closure.bound = bound
+            closure.merge(part, statement.bound)
+        closure.bound = set(used.bound)
         closure.stores |= used.whole.stores
         closure.attributes |= used.whole.attributes
         return closure
@@ -751,7 +742,7 @@ class _Closure:
         self.stores |= code.global_stores
         self.attributes |= code.attributes
 
-    def merge(self, other: "_Closure", bound: set[str]) -> None:
+    def merge(self, other: "_Closure", bound: frozenset[str]) -> None:
         """Adds a statement's uses; names that the step bound before it are its own."""
         self.names |= other.names - bound
         self.builtin_names |= other.builtin_names - bound

@@ -1,0 +1,80 @@
+//! What failed and blocked steps should have made, and which steps would see that it is not there.
+
+use std::sync::Arc;
+
+use super::pass::Walk;
+use super::state::Slot;
+use super::task::{EngineError, OnError, Task};
+use super::walk::Engine;
+use crate::step::{Digest, Execution, Name, Outcome, Reason, StepId};
+
+impl Engine {
+    /// Whether a step's text alone says that it would see what a failed step should have made.
+    pub(super) fn blocked_by_text(&mut self, walk: &Walk<'_>, task: &Task) -> Result<Option<Reason>, EngineError> {
+        if walk.missing.is_empty() || walk.goal.on_error != OnError::Block {
+            return Ok(None);
+        }
+        let reply = self.compile(task)?;
+        let names: Vec<Name> = reply.loads.iter().filter(|name| walk.missing.contains_key(*name)).cloned().collect();
+        Ok(walk.missing_reason(names))
+    }
+
+    /// Moves over an execution that stands. Returns the step at which the run stops, if it does.
+    pub(super) fn take(
+        &mut self,
+        walk: &mut Walk<'_>,
+        at: usize,
+        execution: &Arc<Execution>,
+    ) -> Result<Option<StepId>, EngineError> {
+        let failed = execution.outcome != Outcome::Done;
+        let standing = match walk.tasks.get(at) {
+            Some(task) if failed => self.standing_imports(walk, task)?,
+            _ => Vec::new(),
+        };
+        let stopped = walk.take(at, execution);
+        walk.missing.retain(|name, _| !standing.contains(name));
+        Ok(stopped)
+    }
+
+    /// Notes what a blocked step should have made.
+    pub(super) fn lose(&mut self, walk: &mut Walk<'_>, task: &Task, why: &Reason) -> Result<(), EngineError> {
+        let standing = self.standing_imports(walk, task)?;
+        walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), why);
+        walk.missing.retain(|name, _| !standing.contains(name));
+        Ok(())
+    }
+
+    /// Names that `task` only imports, and that stand already by the same import: nobody misses them when it fails.
+    fn standing_imports(&mut self, walk: &Walk<'_>, task: &Task) -> Result<Vec<Name>, EngineError> {
+        let mut standing = Vec::new();
+        for (name, target) in self.compile(task)?.imports {
+            let Some(Slot::Known(now)) = walk.state.names.get(&name) else { continue };
+            let wrote = |execution: &Execution| match execution.observation.writes.get(&name) {
+                Some(written) => Some(written.as_ref().is_some_and(|written| written.digest == now.digest)),
+                None => None,
+            };
+            let last = walk.line.iter().rev().find_map(|(at, execution)| wrote(execution).map(|same| (*at, same)));
+            if let Some((at, true)) = last
+                && !walk.missing.contains_key(&name)
+                && let Some(writer) = walk.tasks.get(at)
+                && self.compile(writer)?.imports.get(&name) == Some(&target)
+            {
+                standing.push(name);
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Names that a failed step should have made or changed: what its text stores, what it changed before it
+    /// failed, and what it made when it last went well.
+    pub(super) fn would_make(&mut self, task: &Task, failed: &Execution) -> Result<Vec<Name>, EngineError> {
+        let mut names: Vec<Name> = self.compile(task)?.stores;
+        names.extend(failed.observation.writes.keys().filter(|n| !n.starts_with('@')).cloned());
+        if let Some(good) = task.held.iter().find(|execution| execution.outcome == Outcome::Done) {
+            names.extend(good.observation.writes.keys().filter(|n| !n.starts_with('@')).cloned());
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+}

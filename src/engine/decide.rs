@@ -1,0 +1,148 @@
+//! Whether a step may be kept: what its records say against the state so far.
+
+use std::sync::Arc;
+
+use super::execute::file_of;
+use super::pass::Walk;
+use super::protocol::{Ask, CompileReply};
+use super::root::name_of;
+use super::state::Verdict;
+use super::task::{EngineError, Report, Task};
+use super::walk::Engine;
+use crate::step::{CallFrame, Digest, Execution, FileContent, Outcome, Reason};
+
+/// What was found for a step.
+pub(super) enum Choice {
+    Keep(Arc<Execution>),
+    Run(Vec<Reason>),
+}
+
+impl Engine {
+    /// What to do with `task`, asking processes where only they can tell.
+    pub(super) fn choose(
+        &mut self,
+        walk: &mut Walk<'_>,
+        task: &Task,
+        report: &mut dyn FnMut(Report),
+    ) -> Result<Choice, EngineError> {
+        if !task.held.is_empty() && task.forced.is_none() {
+            self.compile_if_needed(task)?;
+        }
+        if let Some(choice) = self.compare(walk, task) {
+            return Ok(choice);
+        }
+        // Some of what it used is known only to a process: have one that can tell.
+        let line = walk.line.len();
+        if let Some(place) = self.stand(walk, line, report)? {
+            // What was rebuilt is other than it was: what comes after is looked at anew by the caller.
+            let _ = place;
+        }
+        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
+    }
+
+    /// What to do with `task`, asking a process on the side where only one can tell.
+    pub(super) fn compare_aside(&mut self, walk: &mut Walk<'_>, task: &Task) -> Result<Choice, EngineError> {
+        if let Some(choice) = self.compare(walk, task) {
+            return Ok(choice);
+        }
+        let target = walk.state.clone();
+        let side = self.on_the_side(walk, &target)?;
+        walk.settle(&side.node);
+        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
+    }
+
+    /// What to do with `task` by records alone; `None` where they can't tell.
+    pub(super) fn compare(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
+        if let Some(reason) = &task.forced {
+            return Some(Choice::Run(vec![reason.clone()]));
+        }
+        let source = Digest::of(task.source.as_bytes());
+        let code = self.compiled.get(&source).map(|reply| reply.code);
+        let mut newest: Option<Vec<Reason>> = None;
+        for execution in &task.held {
+            let seen = &execution.observation;
+            let same_code = seen.source == Some(source) || (code.is_some() && seen.code == code);
+            let reasons = if !matches!(execution.outcome, Outcome::Done | Outcome::Failed) {
+                vec![Reason::NeverRun]
+            } else if !same_code {
+                vec![Reason::SourceChanged]
+            } else if walk.goal.retry_failed && execution.outcome == Outcome::Failed {
+                vec![Reason::Retried]
+            } else {
+                match walk.state.check_names(seen) {
+                    Verdict::Unsure => return None,
+                    Verdict::Stale(reasons) => reasons,
+                    Verdict::Fresh => match self.changed_file(walk, execution) {
+                        Some(path) => vec![Reason::FileChanged { path }],
+                        None => match (self.changed_answer(execution), self.other_interpreter(execution)) {
+                            (Some(what), _) => vec![Reason::AmbientChanged { what }],
+                            (None, Some(what)) => vec![Reason::InterpreterChanged { what }],
+                            (None, None) => return Some(Choice::Keep(Arc::clone(execution))),
+                        },
+                    },
+                }
+            };
+            newest.get_or_insert(reasons);
+        }
+        Some(Choice::Run(newest.unwrap_or_else(|| vec![Reason::NeverRun])))
+    }
+
+    /// The first file that a recorded execution used and that is another now.
+    fn changed_file(&mut self, walk: &Walk<'_>, execution: &Execution) -> Option<String> {
+        for (path, content) in &execution.observation.files_read {
+            let now = match content {
+                FileContent::Directory { .. } => self.disk.listing_at(&walk.state, path),
+                _ => self.disk.at(&walk.state, path),
+            };
+            if now != *content {
+                return Some(path.clone());
+            }
+        }
+        None
+    }
+
+    /// The first call of a recorded execution whose answer is not kept any more, or is another.
+    fn changed_answer(&self, execution: &Execution) -> Option<String> {
+        let calls = &self.settings.calls;
+        let mut frames = execution.observation.calls.iter();
+        let changed =
+            |frame: &&CallFrame| frame.rounds.iter().any(|round| calls.kept(&round.key) != Some(round.answer));
+        frames.find(changed).map(|frame| format!("the answer of {}", frame.name))
+    }
+
+    /// The interpreter or package that is another than the one that ran `execution`. Known once a process
+    /// was started; before, the settings name the same interpreter.
+    fn other_interpreter(&self, execution: &Execution) -> Option<String> {
+        let (_, info) = self.root.as_ref()?;
+        let ran = execution.observation.interpreter.as_deref()?;
+        let name = ran.split(';').next().unwrap_or(ran);
+        let now = name_of(info);
+        (name != now).then(|| format!("{name} then, {now}"))
+    }
+
+    pub(super) fn compile_if_needed(&mut self, task: &Task) -> Result<(), EngineError> {
+        let source = Digest::of(task.source.as_bytes());
+        if task.held.iter().any(|execution| execution.observation.source == Some(source)) {
+            return Ok(());
+        }
+        self.compile(task).map(|_| ())
+    }
+
+    /// What code the step's text is, by the interpreter's own word.
+    pub(super) fn compile(&mut self, task: &Task) -> Result<CompileReply, EngineError> {
+        let source = Digest::of(task.source.as_bytes());
+        if let Some(reply) = self.compiled.get(&source) {
+            return Ok(reply.clone());
+        }
+        let file = file_of(&self.settings, task);
+        let root = self.root()?;
+        root.ask(&Ask::Compile { step: task.id.as_str(), file: &file }, task.source.as_bytes(), &[])?;
+        let reply: CompileReply = root.answer()?;
+        self.compiled.insert(source, reply.clone());
+        Ok(reply)
+    }
+}
+
+fn in_doubt() -> Choice {
+    Choice::Run(vec![Reason::InDoubt { why: "what it used can't be compared".into() }])
+}

@@ -1,0 +1,156 @@
+//! Starting the interpreter, with the code that runs inside it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::brood::Brood;
+use super::process::{Process, lost};
+use super::protocol::{Ask, RootReply};
+use super::stream::{pair, pipe};
+use super::task::{EngineError, Settings};
+use super::wall::{self, WallHead};
+use crate::run::{Area, Decision};
+
+/// The modules of the worker, which import one another by name.
+const MODULES: [(&str, &str); 19] = [
+    ("calls", include_str!("worker/calls.py")),
+    ("changes", include_str!("worker/changes.py")),
+    ("codec", include_str!("worker/codec.py")),
+    ("errors", include_str!("worker/errors.py")),
+    ("evidence", include_str!("worker/evidence.py")),
+    ("files", include_str!("worker/files.py")),
+    ("hidden", include_str!("worker/hidden.py")),
+    ("inside", include_str!("worker/inside.py")),
+    ("ipython", include_str!("worker/ipython.py")),
+    ("kernel", include_str!("worker/kernel.py")),
+    ("magics", include_str!("worker/magics.py")),
+    ("names", include_str!("worker/names.py")),
+    ("shown", include_str!("worker/shown.py")),
+    ("space", include_str!("worker/space.py")),
+    ("uses", include_str!("worker/uses.py")),
+    ("walk", include_str!("worker/walk.py")),
+    ("wall", include_str!("worker/wall.py")),
+    ("wire", include_str!("worker/wire.py")),
+    ("worker", include_str!("worker/worker.py")),
+];
+const BOOTSTRAP: &str = include_str!("worker/bootstrap.py");
+
+/// Variables that an interpreter can't do without, whatever the policy says of the environment.
+const ALWAYS_THERE: [&str; 10] =
+    ["PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "LD_LIBRARY_PATH", "PYTHON*"];
+
+/// What a root is made for, besides its settings.
+pub(super) struct Place<'a> {
+    /// A directory of the engine's own.
+    pub(super) base: &'a Path,
+    /// The run's temporary directory.
+    pub(super) tmp: &'a Path,
+    /// What steps are kept behind; nothing where everything is allowed.
+    pub(super) wall: Option<WallHead>,
+}
+
+impl Process {
+    /// Starts the interpreter and makes it the root of the run.
+    pub(super) fn start(settings: &Settings, place: &Place<'_>) -> Result<(Self, RootReply), EngineError> {
+        let (ours, theirs) = pair()?;
+        let (out, out_write) = pipe()?;
+        let (err, err_write) = pipe()?;
+        let (life, life_write) = pipe()?;
+        let python = &settings.python;
+        let mut command = Command::new(python);
+        for (variable, _) in std::env::vars_os() {
+            let name = variable.to_string_lossy();
+            let always = ALWAYS_THERE
+                .iter()
+                .any(|kept| name == *kept || kept.strip_suffix('*').is_some_and(|k| name.starts_with(k)));
+            if !always && settings.policy.decide(Area::Environment, &name) != Decision::Allow {
+                command.env_remove(&variable);
+            }
+        }
+        command
+            .args(["-s", "-c", BOOTSTRAP])
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(out_write))
+            .stderr(Stdio::from(err_write))
+            .env("PYTHONHASHSEED", settings.seed.to_string())
+            .env("PYTHONIOENCODING", "utf-8:surrogateescape")
+            .env("PYTHONUNBUFFERED", "")
+            .env_remove("PYTHONSTARTUP")
+            .env_remove("PYTHONINSPECT")
+            .current_dir(&settings.dir);
+        if place.wall.is_some() {
+            command.env("TMPDIR", place.tmp).env("MPLCONFIGDIR", place.tmp.join("matplotlib"));
+        }
+        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"] {
+            if std::env::var_os(variable).is_none() {
+                command.env(variable, settings.threads.to_string());
+            }
+        }
+        let child = command.spawn().map_err(|error| EngineError {
+            what: format!("the interpreter {} can't be started: {error}", python.display()),
+            hint: Some("install python3 (3.9 or later), or name one with --python or `python` in reweave.toml".into()),
+        })?;
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let mut root = Self {
+            socket: ours,
+            stdout: out,
+            stderr: err,
+            pid,
+            child: Some(child),
+            _lifeline: Some(life_write),
+            brood: Brood::of(pid),
+            has_wall: place.wall.is_some(),
+            warden: None,
+        };
+        let reply = root.introduce(settings, place, &life);
+        match reply {
+            Ok(reply) => Ok((root, reply)),
+            Err(error) => {
+                let said = root.said();
+                let hint = said.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+                Err(EngineError {
+                    what: format!("{} did not start as an interpreter: {}", python.display(), error.what),
+                    hint: hint.or(error.hint),
+                })
+            }
+        }
+    }
+
+    /// Sends the worker's own code and makes it the root.
+    fn introduce(&mut self, settings: &Settings, place: &Place<'_>, life: &OwnedFd) -> Result<RootReply, EngineError> {
+        let modules: std::collections::BTreeMap<&str, &str> = MODULES.into_iter().collect();
+        let sources = serde_json::to_vec(&modules).map_err(|e| lost("the worker's code", &e))?;
+        let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
+        self.write_all(&length)?;
+        self.write_all(&sources)?;
+        let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let spool = wall::spool(place.base);
+        let ask = Ask::SetUp {
+            dir: &settings.dir.to_string_lossy(),
+            spool: &spool.to_string_lossy(),
+            seed: settings.seed,
+            ignored: &ignored,
+            open_files: settings.open_files,
+            file_size: settings.file_size,
+            wall: place.wall.as_ref(),
+        };
+        self.ask(&ask, &[], &[life.as_fd()])?;
+        self.answer()
+    }
+
+    /// What came on the standard streams without a step running: the interpreter's own complaints.
+    fn said(&self) -> String {
+        let mut text = Vec::new();
+        for fd in [&self.stdout, &self.stderr] {
+            let mut buffer = [0; 8192];
+            while let Ok(count @ 1..) = rustix::io::read(fd, &mut buffer) {
+                text.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                if text.len() > 64 << 10 {
+                    break;
+                }
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
