@@ -49,9 +49,9 @@ impl Engine {
         let mut standing = Vec::new();
         for (name, target) in self.compile(task)?.imports {
             let Some(Slot::Known(now)) = walk.state.names.get(&name) else { continue };
-            let wrote = |execution: &Execution| match execution.observation.writes.get(&name) {
-                Some(written) => Some(written.as_ref().is_some_and(|written| written.digest == now.digest)),
-                None => None,
+            let wrote = |execution: &Execution| {
+                let written = execution.observation.writes.get(&name)?.as_ref();
+                Some(written.is_some_and(|written| written.digest == now.digest))
             };
             let last = walk.line.iter().rev().find_map(|(at, execution)| wrote(execution).map(|same| (*at, same)));
             if let Some((at, true)) = last
