@@ -200,6 +200,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "locale" => "the locale".into(),
         "decimal" => "the decimal context".into(),
         "pandas:options" => "pandas' options".into(),
+        "matplotlib:figures" => "the open figures".into(),
         "matplotlib:rc" => "matplotlib's settings".into(),
         other => match other.strip_prefix("env:") {
             Some(variable) => format!("environment variable {variable}"),

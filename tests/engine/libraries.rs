@@ -44,3 +44,74 @@ fn generators_and_settings_of_libraries_are_state() {
     assert_eq!(told.results, truth.results);
     assert_eq!(told.ran, ["2", "3", "4", "8"]);
 }
+
+/// The steps that ran after an edit, everything being as in a full run of what stands then.
+fn ran(python: &PathBuf, before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<String> {
+    let start = |steps: &[(&str, &str)]| {
+        let mut run = Run::with(OnError::Block, |settings| settings.python.clone_from(python));
+        let told = run.update(steps);
+        (run, told)
+    };
+    let (_, truth) = start(after);
+    let (mut run, _) = start(before);
+    let told = run.update(after);
+    assert_eq!(told.results, truth.results);
+    told.ran
+}
+
+#[test]
+fn what_a_step_seeds_itself_it_does_not_take_from_before() {
+    let Some(python) = lab() else { return };
+    let before = [
+        ("1", "import numpy as np, pandas as pd\nframe = pd.DataFrame({'a': range(20)})\n"),
+        ("2", "np.random.seed(1)\n"),
+        // Draws from numpy's generator without naming it.
+        ("3", "print(list(frame.sample(3)['a']))\n"),
+        ("4", "np.random.seed(7)\nprint(np.random.rand())\n"),
+        ("5", "print(np.random.rand())\n"),
+        ("6", "x = np.random.rand()\nnp.random.seed(3)\nprint(x)\n"),
+        ("7", "np.random.set_state(np.random.get_state())\nprint(np.random.rand())\n"),
+    ];
+    let mut after = before;
+    after[1] = ("2", "np.random.seed(2)\n");
+    assert_eq!(ran(&python, &before, &after), ["2", "3"]);
+    after = before;
+    after[3] = ("4", "np.random.seed(8)\nprint(np.random.rand())\n");
+    assert_eq!(ran(&python, &before, &after), ["4", "5", "6"]);
+}
+
+#[test]
+fn settings_count_for_who_names_no_library() {
+    let Some(python) = lab() else { return };
+    let before = [
+        ("1", "import numpy as np, pandas as pd\nframe, array = pd.DataFrame({'a': [1 / 3]}), np.array([1 / 3])\n"),
+        ("2", "pd.set_option('display.precision', 2)\nnp.set_printoptions(precision=2)\n"),
+        ("3", "print(frame)\n"),
+        ("4", "print(array)\n"),
+        ("5", "print('no library')\n"),
+    ];
+    let mut after = before;
+    after[1] = ("2", "pd.set_option('display.precision', 3)\nnp.set_printoptions(precision=3)\n");
+    assert_eq!(ran(&python, &before, &after), ["2", "3", "4"]);
+    // Set before a step that was the first to import it.
+    let before = [("1", "k = 3\n"), ("3", "import pandas as pd\nprint(pd.Series([1 / 3]))\n")];
+    let after = [before[0], ("2", "import pandas as pd\npd.set_option('display.precision', 2)\n"), before[1]];
+    assert_eq!(ran(&python, &before, &after), ["2", "3"]);
+}
+
+#[test]
+fn the_current_figure_is_state() {
+    let Some(python) = lab() else { return };
+    let before = [
+        ("1", "import matplotlib.pyplot as plt\nk = 1\n"),
+        ("2", "_ = plt.plot([k])\n"),
+        ("3", "print(plt.gca().lines[0].get_ydata())\n"),
+        ("4", "_ = plt.plot([5])\n"),
+        ("5", "print(k)\n"),
+        ("6", "print(len(plt.gca().lines))\nplt.close('all')\n"),
+        ("7", "print(plt.get_fignums())\n"),
+    ];
+    let mut after = before;
+    after[0] = ("1", "import matplotlib.pyplot as plt\nk = 2\n");
+    assert_eq!(ran(&python, &before, &after), ["1", "2", "3", "4", "5", "6"]);
+}

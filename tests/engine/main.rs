@@ -108,6 +108,17 @@ fn generators_are_made_again_and_not_carried() {
 }
 
 #[test]
+fn a_generator_uses_what_its_body_names_when_it_goes_on() {
+    let before = [("1", "k = 2\ng = (x * k for x in [1, 2, 3])"), ("2", "k = 3"), ("3", "print(next(g))"), ("4", "big = [k]")];
+    let mut after = before;
+    after[1].1 = "k = 5";
+    assert_eq!(sound(&before, &after), ["2", "3", "4"]);
+    after = before;
+    after[3].1 = "big = [k, k]";
+    assert_eq!(sound(&before, &after), ["4"]);
+}
+
+#[test]
 fn the_random_generator_goes_on_from_where_it_was() {
     let before = [
         ("1", "import random\nrandom.seed(3)"),
@@ -134,6 +145,16 @@ fn attributes_of_modules_and_the_environment_are_state() {
     let mut after = before;
     after[0].1 = "import math, os, builtins\nmath.q = 2\nos.environ['RW_A'] = 'y'\nbuiltins.rw_b = 2";
     assert_eq!(sound(&before, &after), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn what_is_set_on_a_module_counts_for_who_is_the_first_to_import_it() {
+    let before = [("1", "x = 1"), ("3", "import colorsys\nprint(getattr(colorsys, 'mine', None))")];
+    let after = [before[0], ("2", "import colorsys\ncolorsys.mine = 3"), before[1]];
+    assert_eq!(sound(&before, &after), ["2", "3"]);
+    let before = [("1", "import colorsys\nsetattr(colorsys, 'mi' + 'ne', 3)"), before[1]];
+    let after = [("1", "import colorsys\nsetattr(colorsys, 'mi' + 'ne', 4)"), before[1]];
+    assert_eq!(sound(&before, &after), ["1", "3"]);
 }
 
 #[test]

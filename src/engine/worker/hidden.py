@@ -8,6 +8,7 @@ A piece that is as it was when the run began is absent.
 from __future__ import annotations
 
 import builtins
+import collections
 import importlib
 import os
 import random
@@ -19,6 +20,7 @@ from . import changes
 
 Value = Any
 _ABSENT = object()
+USED: set[str] = set()
 
 
 class Piece:
@@ -68,7 +70,8 @@ def _decode(data: Any) -> str:
 class Hidden:
     """All hidden state of this process, and what the run began with."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: dict[str, Value]) -> None:
+        self.values = values  # what is other than at the beginning, as of the last look
         self.environ = Environ()
         self._environ_seen = self.environ.base
         self.pieces: dict[str, Piece] = {
@@ -81,27 +84,44 @@ class Hidden:
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
         self.changes = changes.start()
         self.changes.follow("", sys.modules)
-        self.seeded = False  # whether the step set the generator before it drew from it
-        self._seed_start: Value = None
-        self._wrap_seed()
+        self.seeded: set[str] = set()  # generators that the step set before it drew from them
+        self.by_chance = False  # whether it had one seeded by the system
+        self.used = USED  # pieces that it looked at, where they tell
+        self.pieces["@random"] = Piece(random.getstate, random.setstate)
+        self._follow_seeds("@random", random, "seed", "setstate")
 
-    def _wrap_seed(self) -> None:
-        seed, setstate, note = random.seed, random.setstate, self
+    def _follow_seeds(self, name: str, module: Any, *setters: str) -> None:
+        """Notes when a generator is set before it was drawn from: what comes of it does not depend on what was before."""
+        note = self
 
         def noting(wrapped: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **kwargs: Any) -> Any:
-                if not note.seeded and note._seed_start is not None and random.getstate() == note._seed_start:
-                    # What it draws from here on does not depend on what was before.
-                    note.seeded = bool(args or kwargs)
-                return wrapped(*args, **kwargs)
+                given = args[0] if args else next((kwargs[key] for key in ("a", "seed", "state") if key in kwargs), None)
+                first = given is not None and name not in note.seeded and note._stands(name)
+                result = wrapped(*args, **kwargs)
+                if first:
+                    note.seeded.add(name)
+                note.by_chance |= given is None
+                return result
 
             call.__name__, call.__qualname__, call.__module__, call.__doc__ = (
-                wrapped.__name__, wrapped.__name__, "random", wrapped.__doc__,
+                wrapped.__name__, wrapped.__name__, module.__name__, wrapped.__doc__,
             )  # fmt: skip
+            call.__wrapped__ = wrapped  # type: ignore[attr-defined]
             return call
 
-        random.seed, random.setstate = noting(seed), noting(setstate)  # type: ignore[assignment]
-        self.pieces["@random"] = Piece(random.getstate, setstate)
+        for setter in setters:
+            setattr(module, setter, noting(getattr(module, setter)))
+
+    def follow_numpy(self, mtrand: Any) -> None:
+        """Called once numpy's generator is there, and before other modules take its functions over."""
+        self._follow_seeds("@numpy:random", mtrand, "seed", "set_state")
+
+    def _stands(self, name: str) -> bool:
+        """Whether a piece is as it was when the step began."""
+        piece = self.pieces.get(name)
+        start = self.values.get(name, self.base.get(name, _ABSENT))
+        return piece is not None and start is not _ABSENT and _same(piece.get(), start)
 
     def start(self) -> None:
         """Takes what stands now as what the run begins with."""
@@ -109,10 +129,10 @@ class Hidden:
         self.base = {name: piece.get() for name, piece in self.pieces.items()}
         self.environ.base = self._environ_seen = Environ.copy()
 
-    def learn(self) -> None:
-        """Adds what libraries that were imported meanwhile keep."""
+    def learn(self, done: str | None = None) -> None:
+        """Adds what libraries that were imported meanwhile keep; `done` has just been, by its last line."""
         for name, make in _LIBRARY_PIECES.items():
-            if name not in self.pieces:
+            if name not in self.pieces and (_LIBRARY_MODULES[name] == done or not _is_loading(_LIBRARY_MODULES[name])):
                 piece = make()
                 if piece is not None:
                     self.pieces[name] = piece
@@ -121,8 +141,9 @@ class Hidden:
     def before_step(self) -> None:
         self.environ.read.clear()
         self.environ.all = False
-        self.seeded = False
-        self._seed_start = random.getstate()
+        self.seeded.clear()
+        self.used.clear()
+        self.by_chance = False
 
     def track(self, name: str) -> None:
         """Remembers what module `name` holds, the first time that code could reach it."""
@@ -237,6 +258,11 @@ class Hidden:
                     held.__dict__.pop(attribute, None)
 
 
+def _is_loading(module: str) -> bool:
+    """Whether a module is half imported: what it keeps is not yet what it begins with."""
+    return bool(getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False))
+
+
 _MODULE_OWN = frozenset("__warningregistry__ __builtins__ __file__ __cached__ __spec__ __loader__".split())
 
 
@@ -259,13 +285,16 @@ def _numpy_random() -> Piece | None:
         return None
 
     def get() -> Value:
-        name, keys, at, has, cached = mtrand.get_state()
+        state = mtrand._rand.get_state()
+        if not isinstance(state, tuple):
+            return repr(state)  # of a generator that was put in its place: it can't be set again by its state
+        name, keys, at, has, cached = state
         return (name, keys.tobytes(), at, has, cached)
 
     def put(value: Value) -> None:
         import numpy
 
-        mtrand.set_state((value[0], numpy.frombuffer(value[1], dtype=numpy.uint32), *value[2:]))
+        mtrand._rand.set_state((value[0], numpy.frombuffer(value[1], dtype=numpy.uint32), *value[2:]))
 
     return Piece(get, put, "numpy")
 
@@ -358,6 +387,46 @@ def _rc_params() -> Piece | None:
     return Piece(lambda: dict(dict.items(matplotlib.rcParams)), put, "matplotlib")
 
 
+class _Figures(collections.OrderedDict):  # type: ignore[type-arg]
+    """Stands in place of pyplot's table of open figures, and tells when it is looked into."""
+
+
+def _telling(name: str) -> Callable[..., Any]:
+    wrapped = getattr(collections.OrderedDict, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        USED.add("@matplotlib:figures")
+        return wrapped(self, *args, **kwargs)
+
+    return call
+
+
+for _name in ("__getitem__ __setitem__ __delitem__ __iter__ __reversed__ __contains__ __len__ get keys values items pop popitem "
+              "setdefault move_to_end clear update").split():  # fmt: skip
+    setattr(_Figures, _name, _telling(_name))
+
+
+def _figures() -> Piece | None:
+    table = getattr(sys.modules.get("matplotlib._pylab_helpers"), "Gcf", None)
+    if table is None:
+        return None
+    table.figs = _Figures(table.figs)
+
+    def unnoted(function: Callable[[], Any]) -> Any:
+        known = "@matplotlib:figures" in USED
+        found = function()
+        if not known:
+            USED.discard("@matplotlib:figures")
+        return found
+
+    def put(value: Value) -> None:
+        if value:
+            raise ValueError("open figures can't be set")
+        unnoted(table.destroy_all)
+
+    return Piece(lambda: unnoted(lambda: [(number, held.canvas.figure) for number, held in table.figs.items()]), put)
+
+
 _LIBRARY_PIECES: dict[str, Callable[[], Piece | None]] = {
     "@numpy:random": _numpy_random,
     "@numpy:options": _numpy_print,
@@ -366,6 +435,7 @@ _LIBRARY_PIECES: dict[str, Callable[[], Piece | None]] = {
     "@warnings": _warnings,
     "@pandas:options": _pandas,
     "@matplotlib:rc": _rc_params,
+    "@matplotlib:figures": _figures,
 }
 # Which module brings each. What one holds right after its import is what a run begins with: a step may import it and
 # set it in one go.
@@ -377,6 +447,7 @@ _LIBRARY_MODULES = {
     "@warnings": "warnings",
     "@pandas:options": "pandas",
     "@matplotlib:rc": "matplotlib",
+    "@matplotlib:figures": "matplotlib._pylab_helpers",
 }
 # Pieces whose values hold nothing that could change in place: one that is equal to what it was is what it was.
 PLAIN = frozenset("@random @cwd @sys:path @recursionlimit @inline @warnings @locale @decimal @numpy:random".split())

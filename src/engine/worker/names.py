@@ -32,6 +32,9 @@ DYNAMIC_GLOBAL_ONLY = frozenset({"vars", "query", "stack", "__dict__", "gc", "in
 # Reading attributes by computed name.
 ATTRIBUTE_DYNAMIC = frozenset("getattr hasattr setattr delattr vars dir __dict__ attrgetter".split())
 
+# Setting attributes by computed name.
+ATTRIBUTE_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ vars __dict__".split())
+
 
 class CodeNames(NamedTuple):
     """What one code object, with those nested in it, names."""

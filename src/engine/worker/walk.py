@@ -7,6 +7,7 @@ value that holds one refers to the name, and the walk stops there.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import types
 from typing import Any, Iterable
@@ -63,7 +64,7 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "codes", "refs", "modules", "opaque")
+    __slots__ = ("ids", "codes", "refs", "modules", "opaque", "foreign")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -71,6 +72,7 @@ class Reach:
         self.refs: set[str] = set()  # names of definitions that it refers to
         self.modules: set[str] = set()
         self.opaque: str | None = None  # why it can't be carried, where the walk can tell
+        self.foreign = False  # whether anything of a library was met that does not come with Python
 
 
 class Walker:
@@ -113,6 +115,8 @@ class Walker:
         owner = self.owner
         namespace = self.namespace
         seen: set[int] = set()
+        kinds: set[type] = set()  # of what was met
+        makers: set[Any] = set()  # the modules of functions and classes that were
         stack = [root]
         while stack:
             value = stack.pop()
@@ -127,6 +131,7 @@ class Walker:
                 bound = getattr(value, "__self__", None)
                 if bound is not None and type(bound) is not types.ModuleType:
                     stack.append(bound)
+                makers.add(getattr(value, "__module__", None))
                 continue
             seen.add(number)
             if number in codec.SINGLE:
@@ -139,6 +144,7 @@ class Walker:
                 continue
             if kind is types.FunctionType:
                 if value.__globals__ is not namespace:
+                    makers.add(value.__module__)
                     continue
                 own = owner.get(number)
                 if own is not None and own != name:
@@ -151,6 +157,7 @@ class Walker:
                 continue
             if isinstance(value, type):
                 if value.__module__ != "__main__":
+                    makers.add(value.__module__)
                     continue
                 own = owner.get(number)
                 if own is not None and own != name:
@@ -165,6 +172,15 @@ class Walker:
             if kind is tuple or kind is frozenset:
                 _push(stack, value)
                 continue
+            if kind is types.FrameType:
+                # Up to 3.10 a generator holds one, and it holds the namespace and the builtins.
+                found.ids.add(number)
+                if value.f_globals is namespace:
+                    found.codes.append(value.f_code)
+                around = (value.f_globals, value.f_builtins, value.f_back)
+                stack += [part for part in gc.get_referents(value) if not any(part is other for other in around)]
+                continue
+            kinds.add(kind)
             if _immutable_bases and isinstance(value, tuple(_immutable_bases)):
                 continue
             special = _special(value, kind)
@@ -184,7 +200,29 @@ class Walker:
                 stack += gc.get_referents(value)
                 if kind is types.MethodType:
                     stack.append(value.__self__)
+        makers.update(kind.__module__ for kind in kinds)
+        found.foreign = any(map(is_foreign, makers))
         return found
+
+
+_tops: dict[str, bool] = {"builtins": False, "__main__": False, "_reweave": False}
+_stdlib = os.path.dirname(os.__file__) + os.sep
+
+
+def is_foreign(module: Any) -> bool:
+    """Whether a module of this name comes neither with Python nor from the steps."""
+    if type(module) is not str:
+        return False
+    top = module.partition(".")[0]
+    known = _tops.get(top)
+    if known is None:
+        if hasattr(sys, "stdlib_module_names"):  # from 3.10 on
+            known = top not in sys.stdlib_module_names
+        else:
+            path = getattr(sys.modules.get(top), "__file__", None) or _stdlib
+            known = not path.startswith(_stdlib) or "-packages" in path
+        _tops[top] = known
+    return known
 
 
 def _push(stack: list[Any], items: Iterable[Any]) -> None:

@@ -19,13 +19,15 @@ import signal
 import sys
 import time
 import types
-from typing import Any, Iterable
+from typing import Any, Collection, Iterable
 
-from . import calls, codec, errors, files, hidden, inside, kernel, magics, names, shown, space, uses, wall, wire
+from . import calls, codec, errors, files, hidden, inside, kernel, magics, names, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+# Pieces that who draws from them changes, each with the word that tells who looks at one.
+GENERATORS = {"@random": "getstate", "@numpy:random": "get_state"}
 _ALWAYS = ("@inline", "@cwd", "@sys:path", "@recursionlimit", "@warnings", "@locale", "@decimal")
 
 
@@ -40,7 +42,7 @@ class Worker:
         self.namespace["__builtins__"] = builtins
         codec.NAMESPACE = self.namespace
         self.space = space.Space(self.namespace)
-        self.hidden = hidden.Hidden()
+        self.hidden = hidden.Hidden(self.space.hidden)
         self.shown = shown.Shown()
         self.steps: dict[str, str] = {}  # file name -> step id
         self.local: dict[str, str] = {}  # modules from the run's directory -> file
@@ -72,7 +74,8 @@ class Worker:
         sys.dont_write_bytecode = True
         sys.argv = [""]
         sys.path.insert(0, self.directory)
-        sys.meta_path.insert(0, _Imports(self.seed, self.files, self.hidden))
+        self.imports = _Imports(self.seed, self.files, self.hidden)
+        sys.meta_path.insert(0, self.imports)
         random.seed(self.seed)
         builtins.display = self.shown.display  # type: ignore[attr-defined]
         magics.install(self)
@@ -266,6 +269,8 @@ class Worker:
         pre = self._pre_closure(used)
         for module in pre.modules:
             self.hidden.track(module)
+        # Who sets attributes by computed names may do so to a module as soon as it is imported.
+        self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
         self.hidden.before_step()
         self.clock = self._clock(tree, filename, pre)
         calls.ASKER.begin(step)
@@ -376,9 +381,10 @@ class Worker:
         """Makes a call whose result is kept: what it looks at is no input of the step, and it may leave nothing behind."""
         pieces = {n: self.hidden.pieces[n] for n in ("@random", "@numpy:random") if n in self.hidden.pieces}
         before = {n: piece.get() for n, piece in pieces.items()}
-        known = set(self.files.writes)
+        known, seeded = set(self.files.writes), set(self.hidden.seeded)
         with self.files.unnoted():
             value = function()
+        self.hidden.seeded = seeded
         for n, piece in pieces.items():
             piece.put(before[n])
         made = sorted(self.files.relative(path) for path in self.files.writes if path not in known and path.startswith(self.files.root))
@@ -436,6 +442,7 @@ class Worker:
             unchanged = set()
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
+        pre.arrived()
         hidden_changed = self.hidden.collect(hidden_values)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
         reads: dict[str, Any] = {}
@@ -459,8 +466,7 @@ class Worker:
         values: list[dict[str, Any]] = []
         sent: set[str] = set()
         direct = rebound | hidden_changed | referred | loads | hidden_loads
-        if self.hidden.seeded:
-            changed = changed | {"@random"}
+        changed = changed | self.hidden.seeded
         for name in sorted((changed | rebound) - space.HIDDEN):
             component = components.get(name)
             if name not in direct:
@@ -490,6 +496,8 @@ class Worker:
                 written["uncarryable"] = kept[written["digest"]]
         left = sorted(n for n in rebound if n not in loads and n in known and (len(known[n].members) > 1))
         clock = self.files.clock | self.clock
+        if self.hidden.by_chance:
+            clock.add("entropy")
         if calls.ASKER.failed:
             clock.add("an agent, which gave no answer")
         observed = {
@@ -564,12 +572,14 @@ class Worker:
         found |= {n for n in known if n.startswith("@builtins.") and n[10:] in hidden.BUILTINS}
         prefixes: set[str] = set()
         for name, piece in self.hidden.pieces.items():
-            if piece.module is not None and piece.module in pre.modules:
-                # Who draws from a generator changes it.
-                if name != "@numpy:random" or name in changed or "get_state" in pre.words:
-                    found.add(name)
-        if "@random" in changed and not self.hidden.seeded or "getstate" in pre.words:
-            found.add("@random")
+            # Libraries use one another: whoever uses any may come by what each keeps.
+            if piece.module is not None and pre.foreign and name not in GENERATORS:
+                found.add(name)
+        for name, word in GENERATORS.items():
+            # Who draws from a generator changes it.
+            if name in changed and name not in self.hidden.seeded or word in pre.words:
+                found.add(name)
+        found |= self.hidden.used
         environ = self.hidden.environ
         found |= {f"@env:{key}" for key in environ.read}
         if environ.all or "_data" in pre.words or any(kind == "process" for kind, _ in self.files.effects):
@@ -588,7 +598,7 @@ class Worker:
                 if word not in base or start + word in known:
                     found.add(start + word)
         # What it set is not thereby read.
-        return {n for n in found if n in known or n in self.space.components or n not in changed or n == "@random"}, prefixes
+        return {n for n in found if n in known or n in self.space.components or n not in changed or n in GENERATORS}, prefixes
 
     def _left_behind(self) -> list[str]:
         """Threads, children and descriptors that a fork can't take along."""
@@ -685,6 +695,7 @@ class _Closure:
         self.builtin_names: set[str] = set()
         self.bound: set[str] = set()
         self.dynamic = False
+        self.foreign = False  # whether it may use a library that does not come with Python
 
     def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
         space_ = self.worker.space
@@ -714,15 +725,21 @@ class _Closure:
                     todo += code.loads
                 todo += reach.refs
                 self._add_modules(reach.modules)
+                self.foreign |= reach.foreign
         self._add_modules(word for word in self.words if word in sys.modules)
         if self.words & names.DYNAMIC:
             self.dynamic = True
+
+    def arrived(self) -> None:
+        """After the step: modules that it named and that were not there before."""
+        self._add_modules(word for word in self.words if word in sys.modules)
 
     def _add_modules(self, modules: Iterable[str]) -> None:
         for name in modules:
             if name in self.modules or name not in sys.modules:
                 continue
             self.modules.add(name)
+            self.foreign = self.foreign or walk.is_foreign(name)
             top = name.split(".")[0]
             if top != name:
                 self._add_modules([top])
@@ -751,6 +768,7 @@ class _Closure:
         self.words |= other.words
         self.modules |= other.modules
         self.dynamic |= other.dynamic
+        self.foreign |= other.foreign
 
 
 class _Imports:
@@ -761,10 +779,11 @@ class _Imports:
         self.files = noted
         self.hidden = held
         self.busy = False
+        self.eager: Collection[str] = ()  # words: modules of these names are followed from their import on
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         self.files.note_import(name, path)
-        if name not in hidden.LIBRARIES or self.busy:
+        if self.busy or (name not in hidden.LIBRARIES and name.rpartition(".")[2] not in self.eager):
             return None
         import importlib.util
 
@@ -773,7 +792,7 @@ class _Imports:
             spec = importlib.util.find_spec(name)
         finally:
             self.busy = False
-        if spec is None or spec.loader is None:
+        if spec is None or spec.loader is None or isinstance(spec.loader, type):
             return None
         run = spec.loader.exec_module
 
@@ -781,7 +800,11 @@ class _Imports:
             run(module)
             if name == "numpy.random.mtrand":
                 module.seed(self.seed)
-            self.hidden.learn()
+                self.hidden.follow_numpy(module)
+            if name in hidden.LIBRARIES:
+                self.hidden.learn(name)
+            else:
+                self.hidden.track(name)
 
         try:
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
