@@ -109,7 +109,8 @@ fn generators_are_made_again_and_not_carried() {
 
 #[test]
 fn a_generator_uses_what_its_body_names_when_it_goes_on() {
-    let before = [("1", "k = 2\ng = (x * k for x in [1, 2, 3])"), ("2", "k = 3"), ("3", "print(next(g))"), ("4", "big = [k]")];
+    let before =
+        [("1", "k = 2\ng = (x * k for x in [1, 2, 3])"), ("2", "k = 3"), ("3", "print(next(g))"), ("4", "big = [k]")];
     let mut after = before;
     after[1].1 = "k = 5";
     assert_eq!(sound(&before, &after), ["2", "3", "4"]);
