@@ -191,6 +191,9 @@ fn check(interpreter: &Path, limit: usize) -> Tally {
             println!("    {file}");
         }
     }
+    for what in unexplained {
+        println!("  UNEXPLAINED {what}");
+    }
     tally
 }
 

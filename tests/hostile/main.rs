@@ -187,14 +187,47 @@ fn processes_without_end_are_bounded() {
 #[test]
 fn output_without_end_is_cut_and_the_step_goes_on() {
     let pen = pen_or_skip!();
-    let flood = "import os\npart = b'x' * 65536\nfor _ in range(4096): os.write(1, part)\nprint('end')\n";
-    let run = Run::new(&[("1.py", flood), ("2.py", "print('on')\n")]);
+    // A gigabyte in all: half of it one line, and lines.
+    let flood = "import os\npart = b'x' * (1 << 20)\nfor _ in range(512): os.write(1, part)\nprint('end')\n";
+    let lines =
+        "import os\npart = (b'y' * 63 + b'\\n') * (1 << 14)\nfor _ in range(512): os.write(2, part)\nprint('end')\n";
+    let run = Run::new(&[("1.py", flood), ("2.py", lines), ("3.py", "print('on')\n")]);
     let said = pen.call(&run, "run", &["--json", "--limit", "output=1MB"]);
     let document: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
-    let text = document["steps"][0]["stdout"].as_str().unwrap();
-    assert!(text.len() < 2 << 20 && text.ends_with("end\n"), "{}", text.len());
-    assert_eq!(document["steps"][0]["stdout_truncated"], true);
-    assert_eq!(document["steps"][1]["stdout"], "on\n");
+    for (step, stream) in [(0, "stdout"), (1, "stderr")] {
+        let step = &document["steps"][step];
+        let text = step[stream].as_str().unwrap();
+        assert!(text.len() < 2 << 20, "{}", text.len());
+        assert!(step["stdout"].as_str().unwrap().ends_with("end\n"), "{}", step["stdout"].as_str().unwrap().len());
+        assert_eq!(step["stdout_truncated"], true);
+    }
+    assert_eq!(document["steps"][2]["stdout"], "on\n");
+    assert_eq!(pen.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_step_that_fills_the_disk_fails_and_what_it_filled_is_given_back() {
+    let pen = pen_or_skip!();
+    let fill = "with open('large', 'wb', buffering=0) as file:\n    while True: file.write(b'x' * (1 << 20))\n";
+    let run = Run::new(&[("1.py", "kept = 5\n"), ("2.py", fill), ("3.py", "print('on with', kept)\n")]);
+    let here = run.path().display();
+    // The disk is one in memory that only this command sees.
+    let script = format!(
+        "cp -r {here} {here}.kept && mount -t tmpfs -o size=8m none {here} && cp -r {here}.kept/. {here} && cd {here} && \
+         \"$0\" run .; echo; \"$0\" verify .; echo status $?; cat {here}/2.py; rm -rf {here}.kept"
+    );
+    let mut command = pen.command("unshare");
+    command.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" });
+    command.args(["sh", "-c", &script, env!("CARGO_BIN_EXE_reweave")]);
+    let said = common::answer(command, "");
+    if said.stderr.contains("unshare: ") || said.stderr.contains("mount: ") {
+        eprintln!("skipped: a disk of its own can't be made here: {}", said.stderr);
+        return;
+    }
+    assert!(said.stdout.contains("OSError: [Errno 28] No space left on device"), "{said}");
+    assert!(said.stdout.contains("on with 5") && said.stdout.ends_with(fill), "{said}");
+    assert!(said.stderr.contains("the execution of 2 was not recorded: .reweave/store.db: the disk is full"), "{said}");
+    assert!(said.stderr.contains("hint: free some space"), "{said}");
     assert_eq!(pen.left(), Vec::<String>::new());
 }
 
