@@ -38,12 +38,23 @@ pub struct Function {
     pub returns: Returned,
     /// Whether its body runs only when something is asked of what it returned (generators, coroutines).
     pub suspended: bool,
+    /// Whether an error of a `with` may end in it, where it is the `__exit__` of the context manager, or the generator
+    /// that makes one.
+    pub swallows: bool,
     /// Why it may read and write any name, if so.
     pub opaque: Option<String>,
     /// For a class: its methods by name.
     pub methods: BTreeMap<String, FunctionId>,
     /// Whether it is a class.
     pub is_class: bool,
+}
+
+impl Function {
+    /// Whether what it makes may swallow the errors of a `with`; `method` gives the methods of a class.
+    pub fn makes_swallower<'f>(&self, method: impl Fn(FunctionId) -> Option<&'f Self>) -> bool {
+        let exits = ["__exit__", "__aexit__"].iter().filter_map(|name| self.methods.get(*name));
+        self.suspended && self.swallows || exits.filter_map(|id| method(*id)).any(|exit| exit.swallows)
+    }
 }
 
 /// What a call of a function may give back, as far as it matters to whoever uses it.

@@ -10,6 +10,7 @@ use std::ops::Range;
 use rustpython_parser::{Parse, ast};
 
 use super::lexical::{self, Kind, Token};
+use super::{Certainty, StepNames};
 
 /// A source without IPython's syntax.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,23 @@ pub(super) struct Translation {
     pub opaque: Option<String>,
     /// Whether the body runs in a function of its own, so that what it binds does not last (`%%timeit`).
     pub detached: bool,
+}
+
+impl Translation {
+    /// Adds what IPython does with the source to what Python does with it.
+    pub fn add_to(&self, names: &mut StepNames) {
+        if self.detached {
+            names.writes.values_mut().for_each(|how| *how = Certainty::Possible);
+        }
+        for name in &self.binds {
+            names.writes.insert(name.as_str().into(), Certainty::Certain);
+        }
+        if self.opaque.is_some() {
+            names.opaque.clone_from(&self.opaque);
+            names.reads_everything = true;
+            names.writes_anything = true;
+        }
+    }
 }
 
 /// Magics whose argument is a statement that runs in the run's namespace.

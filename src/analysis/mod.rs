@@ -39,7 +39,9 @@ use reading::Reading;
 
 pub use interpreter::{Judgement, Node, PythonParser, Question, Tree, Unavailable};
 pub use lines::Lines;
-pub use names::{AnalyzedBy, Certainty, Import, Judge, Occurrence, OccurrenceKind, Read, StepNames, SyntaxError};
+pub use names::{
+    AnalyzedBy, Certainty, Import, Judge, Occurrence, OccurrenceKind, Read, StepNames, Swallowed, SyntaxError,
+};
 pub use reading::with_tree;
 
 /// Which Python a run uses, as far as it changes what a source means.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -45,6 +46,19 @@ pub struct StepNames {
     pub uses: BTreeMap<Name, Use>,
     /// Calls of functions that other steps define.
     pub calls: Vec<CallSite>,
+    /// What it does instead where a context manager that it got from elsewhere swallows errors: then the body of the
+    /// `with` may end anywhere.
+    #[serde(skip)]
+    pub if_swallowed: Option<Box<Swallowed>>,
+}
+
+/// What a step does if one of the context managers that it got from elsewhere swallows errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swallowed {
+    /// Names whose values may be, or make, those context managers.
+    pub managers: BTreeSet<Name>,
+    /// What the step does then.
+    pub names: Arc<StepNames>,
 }
 
 impl StepNames {

@@ -1,14 +1,14 @@
 //! One source on its way to names: IPython's syntax out, depth measured, parsed, walked.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rustpython_parser::{Parse, ast};
 
 use super::interpreter::Judgement;
 use super::magics::{self, Translation};
 use super::{
-    AnalyzedBy, Certainty, Judge, Lines, PythonVersion, StepNames, SyntaxError, deep_stack, depth, lexical, rewrite,
-    tree, walk,
+    AnalyzedBy, Judge, Lines, PythonVersion, StepNames, SyntaxError, deep_stack, depth, lexical, rewrite, tree, walk,
 };
 
 /// What was read of a source so far.
@@ -138,6 +138,7 @@ impl Reading {
                 let walked = tree::convert(tree, text.len()).map(|converted| {
                     let mut names = walk::walk(source, text, &converted.body, python);
                     if let Some(kind) = converted.unknown {
+                        names.if_swallowed = None;
                         names.opaque = Some(format!("it holds syntax that is not known here: {kind}"));
                         names.reads_everything = true;
                         names.writes_anything = true;
@@ -163,16 +164,9 @@ impl Reading {
             names
         });
         if let Some(translation) = self.translation {
-            if translation.detached {
-                names.writes.values_mut().for_each(|how| *how = Certainty::Possible);
-            }
-            for name in &translation.binds {
-                names.writes.insert(name.as_str().into(), Certainty::Certain);
-            }
-            if translation.opaque.is_some() {
-                names.opaque = translation.opaque;
-                names.reads_everything = true;
-                names.writes_anything = true;
+            translation.add_to(&mut names);
+            if let Some(swallowed) = &mut names.if_swallowed {
+                translation.add_to(Arc::make_mut(&mut swallowed.names));
             }
         }
         names

@@ -55,6 +55,9 @@ pub(super) struct Inference {
 
 #[derive(Debug, Clone)]
 struct Entry {
+    /// As it was read.
+    given: Arc<StepNames>,
+    /// What holds of that among the other steps: where a context manager swallows errors, it does less.
     names: Arc<StepNames>,
     /// Held by the looks at it too: in a long run it is large.
     resolved: Arc<Resolved>,
@@ -124,14 +127,27 @@ impl Inference {
 
     /// Puts a step in, or other names in its place, and gives the places whose needs changed.
     pub fn set(&mut self, place: Place, names: Arc<StepNames>) -> BTreeSet<Place> {
-        let old = self.steps.get(&place).cloned();
-        if let Some(old) = &old {
-            let kept = |name: &Name| names.reads.contains_key(name) || old.resolved.late_reads.contains(name);
-            self.forget(place, old.names.reads.keys().filter(|name| !kept(name)));
+        match self.steps.get_mut(&place) {
+            Some(entry) => {
+                entry.given = Arc::clone(&names);
+                self.put(place, names);
+            }
+            None => {
+                self.functions.add(place, &names);
+                self.steps.insert(place, Entry { given: Arc::clone(&names), names, resolved: Arc::default() });
+            }
         }
-        self.functions.add(place, &names);
-        self.steps.insert(place, Entry { names, resolved: old.map(|old| old.resolved).unwrap_or_default() });
         self.settle(place)
+    }
+
+    /// Puts other names in the place of a step's.
+    fn put(&mut self, place: Place, names: Arc<StepNames>) {
+        self.functions.add(place, &names);
+        let Some(entry) = self.steps.get_mut(&place) else { return };
+        let old = std::mem::replace(&mut entry.names, Arc::clone(&names));
+        let resolved = Arc::clone(&entry.resolved);
+        let kept = |name: &Name| names.reads.contains_key(name) || resolved.late_reads.contains(name);
+        self.forget(place, old.reads.keys().filter(|name| !kept(name)));
     }
 
     /// Takes a step out, and gives the places whose needs changed.
@@ -153,7 +169,15 @@ impl Inference {
         let mut changed = BTreeSet::new();
         while let Some(place) = queue.pop_first() {
             let Some(entry) = self.steps.get(&place) else { continue };
-            let names = Arc::clone(&entry.names);
+            let names = match &entry.given.if_swallowed {
+                Some(swallowed) if Linked::new(self, place, &swallowed.names).may_swallow(&swallowed.managers) => {
+                    Arc::clone(&swallowed.names)
+                }
+                _ => Arc::clone(&entry.given),
+            };
+            if !Arc::ptr_eq(&names, &entry.names) {
+                self.put(place, Arc::clone(&names));
+            }
             let resolved = Arc::new(self.resolve(place, &names));
             let Some(entry) = self.steps.get_mut(&place) else { continue };
             let old = std::mem::replace(&mut entry.resolved, Arc::clone(&resolved));

@@ -102,6 +102,21 @@ impl<'i> Linked<'i> {
         }
     }
 
+    /// Whether a value of `managers` may be, or make, a context manager that swallows errors.
+    pub fn may_swallow(mut self, managers: &BTreeSet<Name>) -> bool {
+        let mut all = Reach::default();
+        for name in managers {
+            let reach = self.reach(name);
+            self.run(&reach, &BTreeSet::new(), &mut all);
+        }
+        let swallower = |(place, id): (Place, FunctionId)| {
+            let function = self.function((place, id))?;
+            Some(function.makes_swallower(|method| self.function((place, method))))
+        };
+        self.opaque
+            || all.iter().filter_map(|number| self.inference.functions.get(number)).filter_map(swallower).any(|is| is)
+    }
+
     /// Functions that a name may hold just before the step.
     fn reach(&self, name: &str) -> Reach {
         let mut reach = Reach::default();

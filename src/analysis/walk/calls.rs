@@ -29,6 +29,7 @@ pub(super) struct Summary {
     pub calls: Vec<(Call, Certainty)>,
     pub returns: Held,
     pub suspended: bool,
+    pub swallows: bool,
     pub opaque: Option<String>,
     pub reads_everything: bool,
     pub writes_anything: bool,
@@ -656,12 +657,19 @@ impl Walker<'_> {
         if matches!(name, "suppress" | "raises" | "assertRaises" | "assertRaisesRegex" | "ExitStack") {
             return true;
         }
-        // One that the step makes itself swallows if its `__exit__` may return something, or if its
-        // generator goes on after an error.
-        held.functions.iter().any(|function| {
-            self.functions.get(*function as usize).is_some_and(|function| {
-                function.suspended || function.methods.keys().any(|m| m == "__exit__" || m == "__aexit__")
-            })
+        // What an earlier step gave it is not known here: both ways are read, and who puts steps together chooses.
+        let from_elsewhere = held.names.iter().filter(|name| !builtins::is_builtin(self.text_of(**name)));
+        let from_elsewhere: Vec<Slot> = from_elsewhere.copied().collect();
+        if !from_elsewhere.is_empty() {
+            self.managers.extend(from_elsewhere);
+            if self.swallowing {
+                return true;
+            }
+        }
+        let swallows = |id: &FunctionId| self.functions.get(*id as usize).is_some_and(|function| function.swallows);
+        held.functions.iter().filter_map(|id| self.functions.get(*id as usize)).any(|function| {
+            let exits = ["__exit__", "__aexit__"].iter().filter_map(|name| function.methods.get(*name));
+            function.suspended && function.swallows || exits.into_iter().any(swallows)
         })
     }
 

@@ -227,6 +227,7 @@ impl Walker<'_> {
         let exit = frame.exit.take();
         let loops = std::mem::take(&mut frame.loops);
         let suspended = frame.suspended;
+        let (caught, swallows) = (std::mem::take(&mut frame.caught), frame.swallows);
         let returns = frame.returns.clone();
         self.scopes.push(scope);
         read(self);
@@ -235,6 +236,7 @@ impl Walker<'_> {
         frame.exit = exit;
         frame.loops = loops;
         frame.suspended = suspended;
+        (frame.caught, frame.swallows) = (caught, swallows);
         frame.returns = returns;
         frame.state = before;
     }
@@ -294,6 +296,7 @@ impl Walker<'_> {
             calls,
             returns: frame.returns,
             suspended: frame.suspended,
+            swallows: frame.swallows,
             opaque: frame.opaque,
             reads_everything: frame.reads_everything,
             writes_anything: frame.writes_anything,

@@ -154,6 +154,7 @@ impl Walker<'_> {
     fn yields(&mut self, held: &Held) -> Held {
         let frame = self.frame();
         frame.suspended = true;
+        frame.swallows |= frame.caught > 0;
         frame.returns.join(&held.clone().contained());
         Held::default()
     }

@@ -38,7 +38,7 @@ use crate::step::Name;
 use super::bits::BitSet;
 use super::effects::FunctionId;
 use super::lines::Lines;
-use super::{Import, OccurrenceKind, PythonVersion, StepNames};
+use super::{Import, OccurrenceKind, PythonVersion, StepNames, Swallowed};
 
 use calls::{Call, Summary};
 use scope::{Place, Scope, ScopeKind};
@@ -49,7 +49,15 @@ use state::{Held, Slot, State};
 pub(super) fn walk(text: &str, parsed: &str, body: &[Stmt], python: PythonVersion) -> StepNames {
     let mut walker = Walker::new(text, parsed, python);
     walker.module(body);
-    walker.report(body)
+    let managers: BTreeSet<Name> = walker.managers.iter().filter_map(|slot| walker.name_of(*slot).cloned()).collect();
+    let mut names = walker.report(body);
+    if !managers.is_empty() {
+        let mut walker = Walker::new(text, parsed, python);
+        walker.swallowing = true;
+        walker.module(body);
+        names.if_swallowed = Some(Box::new(Swallowed { managers, names: Arc::new(walker.report(body)) }));
+    }
+    names
 }
 
 /// The walk over one step.
@@ -89,6 +97,10 @@ struct Walker<'s> {
     nested: u32,
     /// Set where a scan of constant source in `exec` has no places in the text.
     placeless: u32,
+    /// Whether context managers that the step got from elsewhere are taken to swallow errors.
+    swallowing: bool,
+    /// Names from elsewhere whose values may be, or make, context managers.
+    managers: BTreeSet<Slot>,
 }
 
 /// What is summed: a step, or a function of it.
@@ -115,6 +127,10 @@ struct Frame {
     reads_everything: bool,
     writes_anything: bool,
     suspended: bool,
+    /// How many of the blocks around catch errors.
+    caught: u32,
+    /// See [`super::effects::Function::swallows`].
+    swallows: bool,
     /// For the step: how names that it got from elsewhere are used.
     uses: HashMap<Slot, UseNote>,
 }
@@ -170,6 +186,8 @@ impl<'s> Walker<'s> {
             budget: CALL_BUDGET,
             nested: 0,
             placeless: 0,
+            swallowing: false,
+            managers: BTreeSet::new(),
         };
         walker.class_cell = walker.intern("__class__");
         walker

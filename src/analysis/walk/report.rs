@@ -126,6 +126,7 @@ impl Walker<'_> {
                 names: self.all_names(&summary.returns.names),
             },
             suspended: summary.suspended,
+            swallows: summary.swallows,
             opaque: summary.opaque.clone(),
             methods: summary.methods.clone(),
             is_class: summary.is_class,

@@ -22,6 +22,7 @@ impl Walker<'_> {
             Stmt::Return(s) => {
                 let held = s.value.as_ref().map(|value| self.expr(value)).unwrap_or_default();
                 let frame = self.frame();
+                frame.swallows |= s.value.as_deref().is_some_and(|value| truth(value) != Some(false));
                 frame.returns.join(&held);
                 let state = frame.state.clone();
                 join_into(&mut frame.exit, &state);
@@ -353,9 +354,7 @@ impl Walker<'_> {
         }
         if swallows {
             let before = self.state().clone();
-            self.frame().weak += 1;
-            self.body(body);
-            self.frame().weak -= 1;
+            self.caught(body);
             self.state().join_bound(&before);
             let (sure, dead) = (before.sure, before.dead);
             self.state().sure = sure;
@@ -365,11 +364,25 @@ impl Walker<'_> {
         }
     }
 
+    /// Reads what may end anywhere, without the error going further.
+    fn caught(&mut self, body: &[Stmt]) {
+        self.frame().weak += 1;
+        self.frame().caught += 1;
+        self.body(body);
+        self.frame().caught -= 1;
+        self.frame().weak -= 1;
+    }
+
     fn tries(&mut self, body: &[Stmt], handlers: &[ast::ExceptHandler], orelse: &[Stmt], finalbody: &[Stmt]) {
         let before = self.state().clone();
-        self.frame().weak += 1;
-        self.body(body);
-        self.frame().weak -= 1;
+        let ends = |stmt: &Stmt| matches!(stmt, Stmt::Return(_) | Stmt::Break(_) | Stmt::Continue(_));
+        if handlers.is_empty() && !finalbody.iter().any(ends) {
+            self.frame().weak += 1;
+            self.body(body);
+            self.frame().weak -= 1;
+        } else {
+            self.caught(body);
+        }
         // An error may come before anything in the body is done.
         let mut failed = self.state().clone();
         if failed.dead {
