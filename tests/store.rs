@@ -280,6 +280,31 @@ fn a_store_of_a_later_schema_is_set_aside_and_kept() {
     assert!(notice.to_string().contains("schema"), "{notice}");
 }
 
+#[test]
+fn a_store_of_an_earlier_schema_is_taken_forward() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join(".reweave")).unwrap();
+    let sql = rusqlite::Connection::open(database(dir.path())).unwrap();
+    for schema in [
+        include_str!("../src/store/schema.sql"),
+        include_str!("../src/store/schema_2.sql"),
+        include_str!("../src/store/schema_3.sql"),
+        include_str!("../src/store/schema_4.sql"),
+    ] {
+        sql.execute_batch(schema).unwrap();
+    }
+    sql.execute_batch("PRAGMA application_id = 0x72777665; PRAGMA user_version = 4").unwrap();
+    sql.execute("INSERT INTO event (at, kind, text) VALUES (5, 'note', 'import\nfrom a notebook')", []).unwrap();
+    drop(sql);
+    let store = Store::open(dir.path()).unwrap();
+    assert_eq!(store.notices(), [Notice::Migrated { from: 4 }]);
+    store.record_version(&id("a"), b"A", &by(9)).unwrap();
+    assert_eq!(store.log(&LogFilter::default()).unwrap().len(), 2);
+    assert_eq!(store.check().unwrap(), [""; 0]);
+    drop(store);
+    assert_eq!(Store::open(dir.path()).unwrap().notices(), []);
+}
+
 #[cfg(unix)]
 #[test]
 fn what_is_not_reweaves_is_never_followed_or_moved() {
@@ -309,8 +334,20 @@ fn small_store() -> Vec<u8> {
         let steps: Vec<(StepId, String)> = (0..20).map(|n| (id(&format!("s{n}")), format!("x = {n}"))).collect();
         store.record_run(steps.iter().map(|(step, text)| (step, text.as_bytes())), &by(1)).unwrap();
         drop(store.record_execution(Arc::new(execution("s3", 1, &["x", "y"], &[("z", "1")]))));
+        store.insert_patch(&small_patch()).unwrap();
     }
     fs::read(database(dir.path())).unwrap()
+}
+
+fn small_patch() -> Proposal {
+    Proposal {
+        state: PatchState::Proposed,
+        title: "fix".into(),
+        provenance: by(3),
+        text: b"--- s1.py\n+++ s1.py\n".to_vec(),
+        files: vec![FileChange { path: "s1.py".into(), base: Some("x = 1".into()), result: Some("x = 7".into()) }],
+        problems: vec![],
+    }
 }
 
 /// Flips a bit of a store, and asks it everything: each answer is right, or a typed error; never a panic.
@@ -325,10 +362,30 @@ fn flip(mut bytes: Vec<u8>, at: usize, bit: u8) {
         if let Ok(text) = store.version_text(&step, VersionNumber(1)) {
             assert_eq!(text, format!("x = {number}").into_bytes(), "bit {bit} of byte {at}");
         }
-        let _ = store.executions(&step, 9);
+        if let Ok(versions) = store.versions(&step) {
+            let expected = digest(&format!("x = {number}"));
+            assert!(versions.iter().all(|version| version.source == expected), "bit {bit} of byte {at}");
+        }
+        if let Ok(found) = store.executions(&step, 9) {
+            let expected = execution("s3", 1, &["x", "y"], &[("z", "1")]);
+            assert!(found.iter().all(|one| *one.execution == expected), "bit {bit} of byte {at}: {found:?}");
+        }
     }
-    let _ = (store.latest(), store.latest_observed(), store.heads(), store.log(&LogFilter::default()));
-    let _ = (store.at(None, &Moment::Now), store.writers(&Subject::name("z"), 9), store.holds());
+    let heads = store.heads().unwrap_or_default();
+    for (step, (_, source)) in heads {
+        let text = step.as_str().replace('s', "x = ");
+        assert_eq!(source, digest(&text), "bit {bit} of byte {at}");
+    }
+    for patch in store.patches().unwrap_or_default() {
+        let expected = small_patch();
+        assert_eq!((patch.state, patch.title, patch.files), (expected.state, expected.title, expected.files));
+        assert!(store.patch_text(patch.id).is_ok_and(|text| text == expected.text), "bit {bit} of byte {at}");
+    }
+    for touch in store.writers(&Subject::name("z"), 9).unwrap_or_default() {
+        assert_eq!((touch.step, touch.digest), (id("s3"), Some(digest("1"))), "bit {bit} of byte {at}");
+    }
+    let _ = (store.latest(), store.latest_observed(), store.log(&LogFilter::default()));
+    let _ = (store.at(None, &Moment::Now), store.holds());
     // Where nothing was seen at opening, a new text can still be recorded, or the error says what is wrong.
     let _ = store.record_version(&id("s1"), b"x = 100", &by(9));
 }

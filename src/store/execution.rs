@@ -10,7 +10,7 @@ use super::names::Subject;
 use super::record::{Record, Shown, restore};
 use super::version::{Line, line};
 use super::writer::{Durability, Receipt, Write};
-use super::{Reader, Store, StoreError, blob};
+use super::{Reader, Store, StoreError, blob, mark};
 use crate::step::{Digest, Execution, ExecutionId, FileContent, Millis, Outcome, Reason, StepId, VersionNumber};
 
 /// An execution with its place in the store.
@@ -135,12 +135,14 @@ impl Reader {
     /// When the store can't be read.
     pub fn executions(&self, step: &StepId, limit: usize) -> Result<Vec<Recorded>, StoreError> {
         let Some(line) = line(self.sql(), step)? else { return Ok(Vec::new()) };
-        let mut query = self
-            .sql_now()
-            .prepare_cached(&format!("SELECT {WHOLE} FROM execution WHERE line = ? ORDER BY seq DESC LIMIT ?"))?;
+        let mut query = self.sql_now().prepare_cached(&format!(
+            "SELECT {WHOLE}, {} FROM execution WHERE line = ? ORDER BY seq DESC LIMIT ?",
+            mark::sound("execution")
+        ))?;
         let mut rows = query.query(params![line.id, i64::try_from(limit).unwrap_or(i64::MAX)])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
+            mark::expect(row.get(11)?, || format!("an execution of {step}"))?;
             found.push(self.recorded(step, row, true)?);
         }
         Ok(found)
@@ -152,11 +154,13 @@ impl Reader {
     /// [`StoreError::Missing`] when there is none of this number.
     pub fn execution(&self, id: ExecutionId) -> Result<Recorded, StoreError> {
         let mut query = self.sql().prepare_cached(&format!(
-            "SELECT {WHOLE}, line.path FROM execution JOIN line ON line.id = execution.line WHERE execution.id = ?"
+            "SELECT {WHOLE}, line.path, {} FROM execution JOIN line ON line.id = execution.line WHERE execution.id = ?",
+            mark::sound("execution")
         ))?;
         let mut rows = query.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| StoreError::missing(format!("execution {}", id.0)))?;
         let step: StepId = row.get::<_, String>(11)?.parse()?;
+        mark::expect(row.get(12)?, || format!("execution {}", id.0))?;
         self.recorded(&step, row, true)
     }
 

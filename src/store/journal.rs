@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::version::line;
 use super::writer::Write;
-use super::{Reader, StoreError, patch};
+use super::{Reader, StoreError, mark, patch};
 use crate::step::{Digest, Millis, PatchId, PatchState, Provenance, StepId, VersionNumber};
 
 /// Which entry of the journal, counting up.
@@ -214,12 +214,15 @@ impl Reader {
     fn read_deeds(&self, which: &str, values: impl rusqlite::Params) -> Result<Vec<Deed>, StoreError> {
         let _now = self.snapshot()?;
         let mut query = self.sql_now().prepare_cached(&format!(
-            "SELECT id, at, kind, title, state, of, provenance, patch, patch_from, patch_to, pin FROM deed WHERE {which}"
+            "SELECT id, at, kind, title, state, of, provenance, patch, patch_from, patch_to, pin, {}
+             FROM deed WHERE {which}",
+            mark::sound("deed")
         ))?;
         let mut rows = query.query(values)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let mut deed = deed(row)?;
+            mark::expect(row.get(11)?, || format!("deed {}", deed.id.0))?;
             deed.files = self.deed_files(deed.id)?;
             found.push(deed);
         }
@@ -227,13 +230,15 @@ impl Reader {
     }
 
     fn deed_files(&self, id: DeedId) -> Result<Vec<DeedFile>, StoreError> {
-        let mut query = self.sql_now().prepare_cached(
-            "SELECT path, step, b.digest, a.digest FROM deed_file
+        let mut query = self.sql_now().prepare_cached(&format!(
+            "SELECT path, step, b.digest, a.digest, {} FROM deed_file
              LEFT JOIN blob b ON b.id = before LEFT JOIN blob a ON a.id = after WHERE deed = ? ORDER BY place",
-        )?;
+            mark::sound("deed_file")
+        ))?;
         let mut rows = query.query([id.0])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
+            mark::expect(row.get(4)?, || format!("a file of deed {}", id.0))?;
             found.push(DeedFile {
                 path: row.get(0)?,
                 step: row.get::<_, Option<String>>(1)?.map(|step| step.parse()).transpose()?,

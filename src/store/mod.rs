@@ -31,6 +31,7 @@ mod import;
 mod journal;
 mod kept_file;
 mod key;
+mod mark;
 mod names;
 mod note;
 mod open;

@@ -47,11 +47,7 @@ impl Subject {
 impl Write<'_> {
     /// Keeps a set. The order of `subjects` is kept and counts.
     pub(crate) fn nameset(&self, subjects: &[Subject]) -> Result<i64, StoreError> {
-        let parts = subjects
-            .iter()
-            .flat_map(|subject| [[u8::from(subject.is_file())].to_vec(), subject.text().as_bytes().to_vec()]);
-        let parts: Vec<Vec<u8>> = parts.collect();
-        let digest = Digest::of_parts(parts.iter().map(Vec::as_slice));
+        let digest = digest_of(subjects);
         let known = self
             .sql
             .prepare_cached("SELECT id FROM nameset WHERE digest = ?")?
@@ -88,6 +84,14 @@ impl Write<'_> {
             .execute(params![subject.is_file(), &**subject.text()])?;
         Ok(self.sql.last_insert_rowid())
     }
+}
+
+/// The digest of a set: of all that is in it, in its order.
+pub(crate) fn digest_of(subjects: &[Subject]) -> Digest {
+    let kind = |subject: &Subject| if subject.is_file() { [1] } else { [0] };
+    let kinds: Vec<[u8; 1]> = subjects.iter().map(kind).collect();
+    let parts = kinds.iter().zip(subjects).flat_map(|(kind, subject)| [kind.as_slice(), subject.text().as_bytes()]);
+    Digest::of_parts(parts)
 }
 
 /// The row of a name.
@@ -189,6 +193,7 @@ impl Names {
     }
 }
 
-fn subject(is_file: bool, text: &str) -> Subject {
+/// The subject that a row of `name` stands for.
+pub(crate) fn subject(is_file: bool, text: &str) -> Subject {
     if is_file { Subject::file(text) } else { Subject::name(text) }
 }

@@ -15,7 +15,7 @@ use super::salvage::Salvaged;
 use super::schema::{self, Found, SCHEMA};
 use super::scratch::Scratch;
 use super::writer::Writer;
-use super::{Reader, Store, StoreError};
+use super::{Reader, Store, StoreError, mark};
 use crate::run::{Faults, STORE_DIR};
 
 /// The database in it.
@@ -121,6 +121,7 @@ impl Store {
                 notices.push(Notice::Migrated { from });
             }
         }
+        mark::set_by(&sql)?;
         let newest_blob_at_opening = sql.query_row("SELECT COALESCE(MAX(id), 0) FROM blob", [], |row| row.get(0))?;
         let writer = Writer::start(sql, faults)?;
         let reader = Reader::new(connect(&file, false)?, Some(writer.progress()))?;
@@ -180,6 +181,9 @@ impl Reader {
         if writable(&run_dir.join(STORE_DIR)) {
             let sql = connect(&file, false)?;
             if schema::look(&sql)? == Found::Store(SCHEMA) {
+                if regular(&file)?.is_some_and(|length| length <= ALWAYS_CHECKED) {
+                    check(&sql)?;
+                }
                 return Self::new(sql, None);
             }
         }
@@ -266,11 +270,16 @@ fn usable(home: &Path, file: &Path) -> Result<Connection, StoreError> {
     Ok(sql)
 }
 
-/// Looks at every page.
+/// Looks at every page and every row.
 pub(crate) fn check(sql: &Connection) -> Result<(), StoreError> {
     // Not `quick_check`: that does not see an index that leads to another row, and so to another step's text.
     let verdict: String = sql.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if verdict == "ok" { Ok(()) } else { Err(StoreError::damaged(verdict)) }
+    if verdict != "ok" {
+        return Err(StoreError::damaged(verdict));
+    }
+    // An earlier reweave's rows have no marks yet.
+    let schema: i64 = sql.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if schema == SCHEMA { mark::check(sql) } else { Ok(()) }
 }
 
 /// Looks at every content: a page may be whole and what stands on it not.
@@ -312,6 +321,7 @@ pub(crate) fn connect(file: &Path, write: bool) -> Result<Connection, StoreError
     sql.pragma_update(None, "cell_size_check", true)?;
     sql.pragma_update(None, "cache_size", -16_384)?;
     sql.set_prepared_statement_cache_capacity(128);
+    mark::make_known(&sql)?;
     Ok(sql)
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 
 use super::event::kind;
 use super::writer::{Durability, Write};
-use super::{Reader, Store, StoreError, provenance};
+use super::{Reader, Store, StoreError, mark, provenance};
 use crate::step::{Digest, FileChange, Millis, Patch, PatchId, PatchState, Provenance, StepId};
 
 /// A proposal that comes in.
@@ -210,13 +210,16 @@ impl Reader {
         let _now = self.snapshot()?;
         let sql = self.sql_now();
         let mut query = sql.prepare_cached(&format!(
-            "SELECT id, state, title, content, files, problems, {} FROM patch {which}",
-            provenance::COLUMNS
+            "SELECT id, state, title, content, files, problems, {}, {} AS sound FROM patch {which}",
+            provenance::COLUMNS,
+            mark::sound("patch")
         ))?;
         let mut rows = query.query(values)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push(self.patch_from(row)?);
+            let patch = self.patch_from(row)?;
+            mark::expect(row.get("sound")?, || format!("patch {}", patch.id))?;
+            found.push(patch);
         }
         Ok(found)
     }

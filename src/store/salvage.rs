@@ -12,7 +12,7 @@ use zstd::bulk::Decompressor;
 use super::blob::{blob_id, read_blob};
 use super::open::{beside, connect};
 use super::writer::{Durability, Write};
-use super::{Arrival, Proposal, Reader, Store, StoreError, provenance, schema};
+use super::{Arrival, Proposal, Reader, Store, StoreError, mark, provenance, schema};
 use crate::step::{Digest, Patch, PatchId, Provenance, StepId};
 
 /// What was brought over from a store that could not be used any more.
@@ -45,11 +45,10 @@ impl Store {
 
     fn salvage_from(&self, file: &Path) -> Salvaged {
         let Ok(sql) = connect(file, false) else { return Salvaged::default() };
-        if schema::look(&sql) != Ok(schema::Found::Store(schema::SCHEMA)) {
-            return Salvaged::default();
-        }
-        let versions = versions(&sql);
-        let patches = patches(sql);
+        let Ok(schema::Found::Store(number)) = schema::look(&sql) else { return Salvaged::default() };
+        let table = Table { marked: number >= schema::MARKS };
+        let versions = versions(&sql, table);
+        let patches = patches(sql, table);
         let counts = Salvaged { versions: versions.values().map(Vec::len).sum(), patches: patches.len() };
         if counts == Salvaged::default() {
             return counts;
@@ -67,17 +66,22 @@ impl Store {
     }
 }
 
+/// How the tables of the damaged store are.
+#[derive(Clone, Copy)]
+struct Table {
+    marked: bool,
+}
+
 /// Every version that can be read, by the last id of its step, oldest first.
-fn versions(sql: &Connection) -> BTreeMap<StepId, Vec<Found>> {
+fn versions(sql: &Connection, table: Table) -> BTreeMap<StepId, Vec<Found>> {
     let mut paths: HashMap<i64, StepId> = HashMap::new();
-    each(sql, "SELECT id, path FROM line", |row| {
+    table.each(sql, "id, path", "line", |row| {
         paths.insert(row.get(0)?, row.get::<_, String>(1)?.parse()?);
         Ok(())
     });
     let mut lines: BTreeMap<i64, BTreeMap<i64, Found>> = BTreeMap::new();
     let Ok(mut unpacker) = Decompressor::new() else { return BTreeMap::new() };
-    let text = format!("SELECT id, line, number, source, {} FROM version", provenance::COLUMNS);
-    each(sql, &text, |row| {
+    table.each(sql, &format!("id, line, number, source, {}", provenance::COLUMNS), "version", |row| {
         let source = row.get::<_, Option<[u8; 32]>>(3)?.map(Digest::from_bytes);
         let text = match source {
             None => None,
@@ -94,9 +98,9 @@ fn versions(sql: &Connection) -> BTreeMap<StepId, Vec<Found>> {
 }
 
 /// Every patch that can be read, with its text.
-fn patches(sql: Connection) -> Vec<(Patch, Proposal)> {
+fn patches(sql: Connection, table: Table) -> Vec<(Patch, Proposal)> {
     let mut ids = Vec::new();
-    each(&sql, "SELECT id FROM patch", |row| {
+    table.each(&sql, "id", "patch", |row| {
         ids.push(PatchId(row.get(0)?));
         Ok(())
     });
@@ -117,20 +121,30 @@ fn patches(sql: Connection) -> Vec<(Patch, Proposal)> {
     ids.into_iter().filter_map(read).collect()
 }
 
-/// Calls `take` with each row of a table that can be read: from the first on until one can't be, then from the last
-/// back. A row that `take` can't use is left out.
-fn each(sql: &Connection, text: &str, mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>) {
-    let mut through = |text: &str| -> rusqlite::Result<()> {
-        let mut query = sql.prepare(text)?;
-        let mut rows = query.query([])?;
-        while let Some(row) = rows.next()? {
-            let _ = take(row);
+impl Table {
+    /// Calls `take` with each row of a table that can be read and is as it was written: from the first on until one
+    /// can't be read, then from the last back. A row that `take` can't use is left out.
+    fn each(
+        self,
+        sql: &Connection,
+        columns: &str,
+        table: &str,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) {
+        let sound = if self.marked { mark::sound(table) } else { "true".to_owned() };
+        let text = format!("SELECT {columns} FROM {table} WHERE {sound}");
+        let mut through = |text: &str| -> rusqlite::Result<()> {
+            let mut query = sql.prepare(text)?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                let _ = take(row);
+            }
+            Ok(())
+        };
+        if through(&format!("{text} ORDER BY id")).is_err() {
+            // The rows between the two damaged places, if there are two, stay behind.
+            let _ = through(&format!("{text} ORDER BY id DESC"));
         }
-        Ok(())
-    };
-    if through(&format!("{text} ORDER BY id")).is_err() {
-        // The rows between the two damaged places, if there are two, stay behind.
-        let _ = through(&format!("{text} ORDER BY id DESC"));
     }
 }
 

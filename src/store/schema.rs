@@ -2,19 +2,23 @@
 
 use rusqlite::Connection;
 
-use super::StoreError;
+use super::{StoreError, mark};
 
 /// Each entry takes the schema one number forward; the first makes it from nothing. An entry that was
 /// released is never changed again.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// The newest schema that this reweave knows: `PRAGMA user_version`.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;
+
+/// The schema since which rows have marks.
+pub(crate) const MARKS: i64 = 5;
 
 /// `PRAGMA application_id` of a store: "rwve".
 const APPLICATION: i64 = 0x7277_7665;
@@ -46,6 +50,7 @@ pub(crate) fn look(sql: &Connection) -> Result<Found, StoreError> {
         return Err(StoreError::Newer { found: version, known: SCHEMA });
     }
     let made = Connection::open_in_memory()?;
+    mark::make_known(&made)?;
     migrate(&made, version)?;
     if version < 1 || objects(&made)? != found {
         return Err(StoreError::damaged("its tables are not those that reweave makes"));
@@ -64,6 +69,9 @@ pub(crate) fn migrate(sql: &Connection, to: i64) -> Result<(), StoreError> {
         if number > from && number <= to {
             sql.execute_batch(step)?;
         }
+    }
+    if (from + 1..=to).contains(&MARKS) {
+        mark::set_all(sql)?;
     }
     sql.pragma_update(None, "application_id", APPLICATION)?;
     sql.pragma_update(None, "user_version", to)?;
@@ -85,9 +93,15 @@ fn objects(sql: &Connection) -> Result<Vec<(String, String, String)>, StoreError
 mod tests {
     use super::*;
 
+    fn empty() -> Connection {
+        let sql = Connection::open_in_memory().unwrap();
+        mark::make_known(&sql).unwrap();
+        sql
+    }
+
     #[test]
     fn an_empty_database_moves_forward_and_is_known_again() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = empty();
         assert_eq!(look(&sql).unwrap(), Found::Empty);
         migrate(&sql, SCHEMA).unwrap();
         assert_eq!(look(&sql).unwrap(), Found::Store(SCHEMA));
@@ -97,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_later_schema_is_told_from_a_damaged_one() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = empty();
         migrate(&sql, SCHEMA).unwrap();
         sql.pragma_update(None, "user_version", SCHEMA + 1).unwrap();
         assert_eq!(look(&sql).unwrap_err(), StoreError::Newer { found: SCHEMA + 1, known: SCHEMA });
@@ -105,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_planted_trigger_is_found() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = empty();
         migrate(&sql, SCHEMA).unwrap();
         sql.execute_batch("CREATE TRIGGER t AFTER INSERT ON version BEGIN DELETE FROM version; END").unwrap();
         assert!(matches!(look(&sql).unwrap_err(), StoreError::Damaged { .. }));

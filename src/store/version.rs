@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::event::kind;
 use super::writer::{Durability, Write};
-use super::{Reader, Store, StoreError, provenance};
+use super::{Reader, Store, StoreError, mark, provenance};
 use crate::step::{Digest, Provenance, StepId, Version, VersionNumber};
 
 impl Store {
@@ -121,9 +121,14 @@ impl Reader {
         let row = line(self.sql(), step)?.ok_or_else(|| StoreError::missing(format!("step {step}")))?;
         let source: Option<Option<[u8; 32]>> = self
             .sql_now()
-            .prepare_cached("SELECT source FROM version WHERE line = ? AND number = ?")?
-            .query_row(params![row.id, number.0], |row| row.get(0))
-            .optional()?;
+            .prepare_cached(&format!(
+                "SELECT source, {} FROM version WHERE line = ? AND number = ?",
+                mark::sound("version")
+            ))?
+            .query_row(params![row.id, number.0], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?
+            .map(|(source, sound)| mark::expect(sound, || format!("version {number} of {step}")).map(|()| source))
+            .transpose()?;
         match source {
             Some(Some(digest)) => self.get_blob(&Digest::from_bytes(digest)),
             Some(None) => Err(StoreError::missing(format!("text of {step} {number}: it is the step's removal"))),
@@ -238,12 +243,13 @@ pub(crate) struct Line {
 /// The line that goes, or went last, by this id.
 pub(crate) fn line(sql: &Connection, step: &StepId) -> Result<Option<Line>, StoreError> {
     let found = sql
-        .prepare_cached("SELECT id, head, source FROM line WHERE path = ?")?
+        .prepare_cached(&format!("SELECT id, head, source, {} FROM line WHERE path = ?", mark::sound("line")))?
         .query_row([step.as_str()], |row| {
             let source = row.get::<_, Option<[u8; 32]>>(2)?.map(Digest::from_bytes);
-            Ok(Line { id: row.get(0)?, head: row.get(1)?, source })
+            Ok((Line { id: row.get(0)?, head: row.get(1)?, source }, row.get(3)?))
         })
         .optional()?;
+    let found = found.map(|(line, sound)| mark::expect(sound, || format!("step {step}")).map(|()| line)).transpose()?;
     if let Some(line) = &found {
         // Through a damaged index one comes to another step, and would take its texts for this one's.
         let mut path = sql.prepare_cached("SELECT path = ?2 FROM line WHERE id = ?1")?;
@@ -287,18 +293,22 @@ pub(crate) fn read_versions(
     which: &str,
     values: impl rusqlite::Params,
 ) -> Result<Vec<Version>, StoreError> {
-    let mut query =
-        sql.prepare_cached(&format!("SELECT number, source, {} FROM version WHERE {which}", provenance::COLUMNS))?;
+    let mut query = sql.prepare_cached(&format!(
+        "SELECT {}, number, source, {} FROM version WHERE {which}",
+        mark::sound("version"),
+        provenance::COLUMNS
+    ))?;
     let mut rows = query.query(values)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let source = row.get::<_, Option<[u8; 32]>>(1)?.map(Digest::from_bytes);
+        mark::expect(row.get(0)?, || format!("a version of {step}"))?;
+        let source = row.get::<_, Option<[u8; 32]>>(2)?.map(Digest::from_bytes);
         found.push(Version {
             step: step.clone(),
-            number: VersionNumber(row.get(0)?),
+            number: VersionNumber(row.get(1)?),
             deleted: source.is_none(),
             source: source.unwrap_or_else(|| Digest::of(b"")),
-            provenance: provenance::read(row, 2)?,
+            provenance: provenance::read(row, 3)?,
         });
     }
     Ok(found)
