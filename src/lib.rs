@@ -36,14 +36,16 @@
 //!
 //! use reweave::analysis::{Options, analyze, reads, writes};
 //! use reweave::engine::{Executed, Executor, Task};
+//! use reweave::feedback::{Cause, Failure, Nowhere, StepText, diagnose};
 //! use reweave::graph::{EdgeKind, ExecutionStateGraph, StepOutput, infer_edges};
-//! use reweave::step::{Author, Outcome, Provenance, Reason, StepId, Stream};
+//! use reweave::patch::{MemoryTree, generate_patch};
+//! use reweave::step::{Author, Digest, Outcome, Provenance, Reason, Status, StepId, Stream};
 //! use reweave::store::Store;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut run = [
-//!     ("01_load".parse::<StepId>()?, "rows = [3, 4]"),
-//!     ("02_sum".parse()?, "total = sum(row)"),
+//!     ("01_load".parse::<StepId>()?, "readings = [3, 4]"),
+//!     ("02_sum".parse()?, "total = sum(reading)"),
 //!     ("03_note".parse()?, "note = 'done'"),
 //!     ("04_tell".parse()?, "print(note, total)"),
 //! ];
@@ -51,7 +53,7 @@
 //! let [load, sum, note, tell] = &ids;
 //!
 //! // What each step reads and writes, by its text; who needs whom follows from that.
-//! assert!(writes(run[0].1).contains("rows") && reads(run[3].1).contains("total"));
+//! assert!(writes(run[0].1).contains("readings") && reads(run[3].1).contains("total"));
 //! let names = run.each_ref().map(|(_, text)| analyze(text, &Options::default()));
 //! let inferred = infer_edges(&ids.iter().cloned().zip(&names).collect::<Vec<_>>());
 //! assert_eq!(inferred.len(), 2, "04_tell needs 02_sum and 03_note; 02_sum asks for a name that nobody writes");
@@ -88,18 +90,34 @@
 //! assert_eq!(failed.outcome, Outcome::Failed);
 //! assert_eq!(failed.error.as_ref().map(|error| &error.type_name[..]), Some("NameError"));
 //! assert!(store.executions(tell, 1)?.is_empty(), "it needs what 02_sum should have made");
-//! let variables = executor.variables(&first, load, &["rows".into()])?;
-//! assert_eq!(variables[0].repr, "[3, 4]", "a short form; the list itself is in the worker");
+//! // Why it failed, and what a rule is certain enough to propose. It waits in the store until it is accepted.
+//! let paths = ids.each_ref().map(|id| format!("{id}.py"));
+//! let texts: Vec<StepText<'_>> = run.iter().zip(&paths).zip(&names).map(|(((id, text), path), names)| StepText {
+//!     id, path, text, digest: Digest::of(text), names, observed: None, status: Status::Never,
+//! }).collect();
+//! let error = failed.error.as_ref().ok_or("it failed")?;
+//! let failure = Failure { step: sum, error, steps: &texts, earlier: &[], world: &Nowhere };
+//! let diagnosis = diagnose(&failure);
+//! assert_eq!((diagnosis.cause, diagnosis.root_step.as_ref()), (Cause::MisspeltName, Some(sum)));
+//! let tree = MemoryTree::new(paths.iter().cloned().zip(run.each_ref().map(|(_, text)| *text)));
+//! let proposal = generate_patch(&diagnosis, &tree, 1_500).ok_or("there is no doubt about it")?;
+//! let patch = store.insert_patch(&proposal)?.id();
+//! let mended = proposal.files[0].result.as_deref().ok_or("a text")?;
+//! assert_eq!(mended, "total = sum(readings)");
+//!
+//! // Names as of a step: short forms; the list itself is in the worker.
+//! let variables = executor.variables(&first, load, &["readings".into()])?;
+//! assert_eq!(variables[0].repr, "[3, 4]");
 //!
 //! // The step is written anew: it and what needs it is stale, and a replay says what it comes to.
-//! run[1].1 = "total = sum(rows)";
+//! run[1].1 = mended;
 //! graph.add_step(sum.clone(), analyze(run[1].1, &Options::default()));
 //! let stale = graph.mark_stale(sum, Reason::SourceChanged)?;
 //! assert_eq!(stale, [sum.clone(), tell.clone()]);
 //! assert!(graph.node(tell).is_some_and(|node| node.is_stale()));
 //! let replay = graph.replay_from(sum)?;
 //! assert_eq!(replay.iter().map(|entry| (&entry.step, entry.certain)).collect::<Vec<_>>(), [(sum, true), (tell, false)]);
-//! let second = tasks(&run, &Provenance::new(Author::Person, 2_000))?;
+//! let second = tasks(&run, &Provenance { patch: Some(patch), ..Provenance::new(Author::Person, 2_000) })?;
 //! let done = executor.execute(&second)?;
 //! assert!(matches!(&done[..], [Executed::Kept(_), Executed::Ran(_), Executed::Kept(_), Executed::Ran(_)]));
 //! for (id, executed) in ids.iter().zip(&done) {

@@ -379,3 +379,31 @@ fn bad_settings_are_named_with_their_place() {
     [exit Some(2)]
     "#);
 }
+
+#[test]
+fn a_parameter_is_written_where_it_is_assigned_and_only_what_uses_it_runs_again() {
+    let run = Run::new(&[
+        ("01_set.py", "rate = 0.1\nname = 'a'\n"),
+        ("02_use.py", "print(rate * 10)\n"),
+        ("03_tell.py", "print(name)\n"),
+    ]);
+    run.call("run", &[]);
+    assert_answer!(run.call("run", &["-p", "rate=0.5"]), @"
+    01_set   ran        [time]  its code changed
+    02_use   ran        [time]  rate changed
+        5.0
+    03_tell  kept
+        a
+    3 steps: 2 ran, 1 kept
+    01_set: rate = 0.5
+    ");
+    assert_eq!(run.read("01_set.py"), "rate = 0.5\nname = 'a'\n");
+    assert_answer!(run.call("run", &["-p", "rate=1", "-p", "depth=3"]), @"
+    error: no step assigns depth
+    hint: write `depth = …` at the outermost level of a step
+    [exit Some(2)]
+    ");
+    assert_eq!(run.read("01_set.py"), "rate = 0.5\nname = 'a'\n", "all of them or none");
+    run.call("undo", &[]);
+    assert_eq!(run.read("01_set.py"), "rate = 0.1\nname = 'a'\n");
+}

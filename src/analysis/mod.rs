@@ -18,6 +18,7 @@
 
 pub(crate) mod bits;
 pub mod builtins;
+mod constant;
 mod deep_stack;
 mod depth;
 pub mod effects;
@@ -37,6 +38,7 @@ use crate::step::Name;
 
 use reading::Reading;
 
+pub use constant::{literal, with_value};
 pub use interpreter::{Judgement, Node, PythonParser, Question, Tree, Unavailable};
 pub use lines::Lines;
 pub use names::{

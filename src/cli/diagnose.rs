@@ -9,7 +9,8 @@ use serde_json::json;
 use super::session::Session;
 use super::{CliError, Context, Palette, Role};
 use crate::feedback::{Diagnosis, Suggestion};
-use crate::step::{Author, PatchId, Provenance, plain, plain_line};
+use crate::patch::proposal_of;
+use crate::step::{PatchId, plain, plain_line};
 use crate::workbench::{Command, Event, Options};
 
 /// Explain why a step failed: the values that did it, the step they came from, and what could be done
@@ -59,10 +60,9 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
 
 /// Takes a suggestion in as a patch by its rule.
 fn propose(session: &mut Session, suggestion: &Suggestion, context: &Context) -> Result<PatchId, CliError> {
-    let text = format!("Subject: {}\n\n{}", suggestion.title.replace('\n', " "), suggestion.patch);
     // The desk says when.
-    let from = Some(Box::new(Provenance::new(Author::Rule(suggestion.rule.word()), 0)));
-    let command = Command::AddPatch { text: text.into_bytes(), target: None, from };
+    let (text, from) = proposal_of(suggestion, 0);
+    let command = Command::AddPatch { text: text.into_bytes(), target: None, from: Some(Box::new(from)) };
     session.ask_for(command, context, |event| match event {
         Event::Patch(patch) => Some(patch.id),
         _ => None,

@@ -18,6 +18,7 @@ mod paint;
 mod against;
 mod by_hand;
 mod moments;
+mod parameters;
 mod report;
 mod session;
 mod shapes;

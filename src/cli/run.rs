@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::report::{self, Telling};
 use super::session::Session;
-use super::{CliError, Context};
+use super::{CliError, Context, parameters};
 use crate::step::StepId;
 use crate::workbench::{Command, Event, Options};
 
@@ -26,6 +26,11 @@ pub struct Args {
     /// Run failed steps again even if nothing that they used changed
     #[arg(long)]
     retry_failed: bool,
+
+    /// Give a variable another value first, where a step assigns it: the step's file is changed, and `reweave undo`
+    /// takes it back. A number, True, False or None as it stands; anything else is a string
+    #[arg(short, long = "parameter", value_name = "NAME=VALUE")]
+    parameter: Vec<String>,
 
     #[command(flatten)]
     how: How,
@@ -59,6 +64,7 @@ impl How {
 pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let mut session = Session::open(&args.dir, args.how.options(), context)?;
     let steps = args.steps.iter().map(|text| session.step(text)).collect::<Result<Vec<StepId>, _>>()?;
+    parameters::set(&mut session, &args.parameter, context)?;
     let telling = Telling::new(context, args.how.events, session.snapshot().steps.iter().map(|row| &row.id));
     perform(&mut session, Command::Run { steps, retry_failed: args.retry_failed }, telling, context)
 }

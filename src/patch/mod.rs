@@ -9,6 +9,7 @@
 //! - [`note`]: normalisations ([`Note`]), [`Problem`]s and [`Reason`]s, as data.
 //! - [`lines`], [`diff`], [`merge`](mod@merge): texts as lines, what differs between two, and three-way merge.
 //! - [`path`]: names to paths of the run; [`syntax`]: whether a text is Python.
+//! - [`generate_patch`]: the patch that a rule proposes for a failure.
 //! - [`intake`](mod@intake): what comes in, ready to be kept in the store.
 //! - [`review`]: what a person looks at and chooses from.
 //! - [`weaken`]: where a patch weakens what checks it.
@@ -20,6 +21,7 @@
 
 mod diff;
 mod drift;
+mod generate;
 mod intake;
 mod life;
 mod lines;
@@ -36,6 +38,7 @@ mod tree;
 mod weaken;
 
 pub use drift::{place_drifted, place_with_history};
+pub use generate::{generate_patch, proposal_of};
 pub use intake::intake;
 pub use life::{Act, Followed, NotNow, Pin, after, carried, follow, moved};
 pub use merge::{Clash, Merged, merge};

@@ -77,8 +77,11 @@ impl FromStr for StepId {
 
 impl Ord for StepId {
     fn cmp(&self, other: &Self) -> Ordering {
-        let mut left = self.0.split('/');
-        let mut right = other.0.split('/');
+        // What both begin with is mostly a frame, or all of it.
+        let same = self.0.bytes().zip(other.0.bytes()).take_while(|(a, b)| a == b).count();
+        let start = self.0.as_bytes().get(..same).and_then(|same| memchr::memrchr(b'/', same)).map_or(0, |at| at + 1);
+        let mut left = self.0.get(start..).unwrap_or_default().split('/');
+        let mut right = other.0.get(start..).unwrap_or_default().split('/');
         loop {
             match (left.next(), right.next()) {
                 (None, None) => return Ordering::Equal,

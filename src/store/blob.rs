@@ -45,8 +45,18 @@ impl Reader {
 
     /// The same for a further content of one question.
     pub(crate) fn get_blob_now(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        self.packed(digest)?.open(&mut self.unpacker.borrow_mut())
+    }
+
+    /// The row of the bytes with this digest.
+    pub(crate) fn packed(&self, digest: &Digest) -> Result<Packed, StoreError> {
         let missing = || StoreError::missing(format!("content {}", digest.short()));
-        self.blob(blob_id(self.sql_now(), digest)?.ok_or_else(missing)?)
+        let found = Packed::read(self.sql_now(), blob_id(self.sql_now(), digest)?.ok_or_else(missing)?)?;
+        // Through a damaged index one comes to another.
+        match found.digest == *digest {
+            true => Ok(found),
+            false => Err(StoreError::damaged(format!("what is kept as content {} is another", digest.short()))),
+        }
     }
 
     /// Whether the bytes with this digest are kept.
@@ -104,23 +114,43 @@ pub(crate) fn blob_id(sql: &Connection, digest: &Digest) -> Result<Option<i64>, 
 
 /// The bytes of a blob by its row, unpacked and checked.
 pub(crate) fn read_blob(sql: &Connection, unpacker: &mut Decompressor<'_>, id: i64) -> Result<Vec<u8>, StoreError> {
-    let mut query = sql.prepare_cached("SELECT digest, size, packed, data FROM blob WHERE id = ?")?;
-    let mut rows = query.query([id])?;
-    let row = rows.next()?.ok_or_else(|| StoreError::damaged(format!("content {id} is gone")))?;
-    let digest: [u8; 32] = row.get(0)?;
-    let size: i64 = row.get(1)?;
-    let data = row.get_ref(3)?.as_blob().map_err(|error| StoreError::damaged(error.to_string()))?;
-    let bytes = match row.get::<_, i64>(2)? {
-        0 => data.to_vec(),
-        _ => {
-            let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST_BLOB);
-            let size = size.ok_or_else(|| StoreError::damaged(format!("content {id} has an impossible size")))?;
-            unpacker.decompress(data, size).map_err(|error| StoreError::damaged(format!("content {id}: {error}")))?
-        }
-    };
-    let digest = Digest::from_bytes(digest);
-    if Digest::of(&bytes) != digest {
-        return Err(StoreError::damaged(format!("content {} is not what was written", digest.short())));
+    Packed::read(sql, id)?.open(unpacker)
+}
+
+/// A blob as it stands in its row.
+pub(crate) struct Packed {
+    id: i64,
+    digest: Digest,
+    size: i64,
+    is_packed: bool,
+    data: Vec<u8>,
+}
+
+impl Packed {
+    /// The row of this number.
+    pub(crate) fn read(sql: &Connection, id: i64) -> Result<Self, StoreError> {
+        let mut query = sql.prepare_cached("SELECT digest, size, packed, data FROM blob WHERE id = ?")?;
+        let mut rows = query.query([id])?;
+        let row = rows.next()?.ok_or_else(|| StoreError::damaged(format!("content {id} is gone")))?;
+        let is_packed = row.get::<_, i64>(2)? != 0;
+        Ok(Self { id, digest: Digest::from_bytes(row.get(0)?), size: row.get(1)?, is_packed, data: row.get(3)? })
     }
-    Ok(bytes)
+
+    /// The bytes, checked.
+    pub(crate) fn open(&self, unpacker: &mut Decompressor<'_>) -> Result<Vec<u8>, StoreError> {
+        let id = self.id;
+        let bytes = if self.is_packed {
+            let size = usize::try_from(self.size).ok().filter(|size| *size <= LARGEST_BLOB);
+            let size = size.ok_or_else(|| StoreError::damaged(format!("content {id} has an impossible size")))?;
+            unpacker
+                .decompress(&self.data, size)
+                .map_err(|error| StoreError::damaged(format!("content {id}: {error}")))?
+        } else {
+            self.data.clone()
+        };
+        if Digest::of(&bytes) != self.digest {
+            return Err(StoreError::damaged(format!("content {} is not what was written", self.digest.short())));
+        }
+        Ok(bytes)
+    }
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Row, params};
+use zstd::bulk::Decompressor;
 
+use super::blob::Packed;
 use super::event::kind;
-use super::names::Subject;
+use super::names::{Names, Subject};
 use super::record::{Record, Shown, restore};
 use super::version::{Line, line};
 use super::writer::{Durability, Receipt, Write};
-use super::{Reader, Store, StoreError, blob, mark};
+use super::{Reader, Store, StoreError, blob, mark, unpacker};
 use crate::step::{Digest, Execution, ExecutionId, FileContent, Millis, Outcome, Reason, StepId, VersionNumber};
 
 /// An execution with its place in the store.
@@ -143,7 +145,7 @@ impl Reader {
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             mark::expect(row.get(11)?, || format!("an execution of {step}"))?;
-            found.push(self.recorded(step, row, true)?);
+            found.push(self.recorded(step, row)?);
         }
         Ok(found)
     }
@@ -161,7 +163,7 @@ impl Reader {
         let row = rows.next()?.ok_or_else(|| StoreError::missing(format!("execution {}", id.0)))?;
         let step: StepId = row.get::<_, String>(11)?.parse()?;
         mark::expect(row.get(12)?, || format!("execution {}", id.0))?;
-        self.recorded(&step, row, true)
+        self.recorded(&step, row)
     }
 
     /// Every step that is there with its last execution in short, in the order of the run: one query, which is
@@ -249,46 +251,113 @@ impl Reader {
             "SELECT {WHOLE}, line.path FROM line JOIN execution ON execution.id = line.latest WHERE line.source IS NOT NULL"
         ))?;
         let mut rows = query.query([])?;
-        let mut found = BTreeMap::new();
+        let mut found = Vec::new();
         self.read_names_at_once()?;
         while let Some(row) = rows.next()? {
-            let step: StepId = row.get::<_, String>(11)?.parse()?;
-            found.insert(step.clone(), self.recorded(&step, row, shown)?);
+            found.push(self.row(row.get::<_, String>(11)?.parse()?, row, shown)?);
         }
-        Ok(found)
+        let mut found = open_all(&found, &self.names.borrow())?;
+        // Rows mostly come in the order of the run.
+        found.sort_by(|a, b| a.execution.step.cmp(&b.execution.step));
+        Ok(found.into_iter().map(|recorded| (recorded.execution.step.clone(), recorded)).collect())
     }
 
-    /// The names of a set.
-    fn set_of(&self, id: i64) -> Result<Vec<Subject>, StoreError> {
-        let ids = self.nameset(id)?;
-        let mut names = self.names.borrow_mut();
-        ids.iter().map(|id| names.get(self.sql_now(), *id)).collect()
+    /// An execution from a row of [`WHOLE`], with what it printed and showed.
+    fn recorded(&self, step: &StepId, row: &Row<'_>) -> Result<Recorded, StoreError> {
+        self.row(step.clone(), row, true)?.open(&self.names.borrow(), &mut self.unpacker.borrow_mut())
     }
 
-    /// An execution from a row of [`WHOLE`], with what it printed and showed only if `shown`.
-    fn recorded(&self, step: &StepId, row: &Row<'_>, shown: bool) -> Result<Recorded, StoreError> {
-        let Shown { output, displays } = match shown {
-            true => serde_json::from_slice(&self.get_blob_now(&Digest::from_bytes(row.get(6)?))?)?,
-            false => Shown::default(),
+    /// A row of [`WHOLE`], with what was printed and showed only if `shown`.
+    fn row(&self, step: StepId, row: &Row<'_>, shown: bool) -> Result<WholeRow, StoreError> {
+        let set = |at: usize| {
+            let ids = self.nameset(row.get(at)?)?;
+            let mut names = self.names.borrow_mut();
+            ids.iter().try_for_each(|id| names.get(self.sql_now(), *id).map(drop))?;
+            Ok::<_, StoreError>(ids)
         };
-        let (reads, writes) = (self.set_of(row.get(8)?)?, self.set_of(row.get(9)?)?);
-        let written = row.get_ref(10)?.as_blob().map_err(|error| StoreError::damaged(error.to_string()))?;
-        let (error, observation, effects) = restore(&reads, &writes, written, &self.blob(row.get(7)?)?)?;
-        let execution = Execution {
-            step: step.clone(),
+        Ok(WholeRow {
+            step,
+            id: ExecutionId(row.get(0)?),
             version: VersionNumber(row.get(1)?),
             started: row.get(2)?,
             duration_us: row.get::<_, i64>(3)?.unsigned_abs(),
-            why: serde_json::from_str(&row.get::<_, String>(5)?)?,
-            outcome: outcome(&row.get::<_, String>(4)?)?,
+            outcome: outcome(row.get_ref(4)?.as_str().map_err(|error| StoreError::damaged(error.to_string()))?)?,
+            why: row.get(5)?,
+            shown: if shown { Some(self.packed(&Digest::from_bytes(row.get(6)?))?) } else { None },
+            body: Packed::read(self.sql_now(), row.get(7)?)?,
+            reads: set(8)?,
+            writes: set(9)?,
+            written: row.get(10)?,
+        })
+    }
+}
+
+/// An execution as its rows hold it. To make it out takes longer than to read it, and needs no database.
+struct WholeRow {
+    step: StepId,
+    id: ExecutionId,
+    version: VersionNumber,
+    started: Millis,
+    duration_us: u64,
+    outcome: Outcome,
+    why: String,
+    shown: Option<Packed>,
+    body: Packed,
+    reads: Arc<[u32]>,
+    writes: Arc<[u32]>,
+    written: Vec<u8>,
+}
+
+impl WholeRow {
+    fn open(&self, names: &Names, unpacker: &mut Decompressor<'_>) -> Result<Recorded, StoreError> {
+        let Shown { output, displays } = match &self.shown {
+            Some(shown) => serde_json::from_slice(&shown.open(unpacker)?)?,
+            None => Shown::default(),
+        };
+        let set = |ids: &[u32]| ids.iter().map(|id| names.known(*id)).collect::<Result<Vec<Subject>, _>>();
+        let (reads, writes) = (set(&self.reads)?, set(&self.writes)?);
+        let (error, observation, effects) = restore(&reads, &writes, &self.written, &self.body.open(unpacker)?)?;
+        let execution = Execution {
+            step: self.step.clone(),
+            version: self.version,
+            started: self.started,
+            duration_us: self.duration_us,
+            why: serde_json::from_str(&self.why)?,
+            outcome: self.outcome,
             output,
             displays,
             error,
             observation,
             effects,
         };
-        Ok(Recorded { id: ExecutionId(row.get(0)?), execution: Arc::new(execution) })
+        Ok(Recorded { id: self.id, execution: Arc::new(execution) })
     }
+}
+
+/// So many rows are made out by one thread: for fewer, starting another costs more than it saves.
+const ROWS_A_THREAD: usize = 1_000;
+
+/// Makes out executions on as many threads as there are processors for it.
+fn open_all(rows: &[WholeRow], names: &Names) -> Result<Vec<Recorded>, StoreError> {
+    let work = |rows: &[WholeRow]| {
+        let mut unpacker = unpacker()?;
+        rows.iter().map(|row| row.open(names, &mut unpacker)).collect::<Result<Vec<_>, StoreError>>()
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let share = rows.len().div_ceil(processors).max(ROWS_A_THREAD);
+    if rows.len() <= share {
+        return work(rows);
+    }
+    let (own, others) = rows.split_at(share);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = others.chunks(share).map(|rows| scope.spawn(move || work(rows))).collect();
+        let mut found = work(own)?;
+        for other in others {
+            let lost = |_| StoreError::Sqlite { detail: "a thread that read executions died".into() };
+            found.extend(other.join().map_err(lost)??);
+        }
+        Ok(found)
+    })
 }
 
 /// The columns of a whole execution.

@@ -77,6 +77,12 @@ pub use writer::Receipt;
 use scratch::Scratch;
 use writer::{Durability, Write, Writer};
 
+/// Unpacks blobs. One can be used for many.
+pub(crate) fn unpacker() -> Result<zstd::bulk::Decompressor<'static>, StoreError> {
+    zstd::bulk::Decompressor::new()
+        .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })
+}
+
 /// The store of one run, open for writing. Everything that a [`Reader`] can be asked, it can be asked too.
 ///
 /// It can be sent to another thread. [`Store::another`] gives a further one on the same thread of writing.

@@ -3,9 +3,9 @@
 //! An execution may read thousands of names, and most executions of a step read the same ones: a set is kept
 //! once, and an execution points to it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::writer::Write;
@@ -176,6 +176,11 @@ impl Names {
     /// The ids of those that are known, by name.
     pub(crate) fn reversed(&self) -> HashMap<&Subject, u32> {
         self.0.iter().map(|(id, subject)| (subject, *id)).collect()
+    }
+
+    /// The name with this id, if it was read.
+    pub(crate) fn known(&self, id: u32) -> Result<Subject, StoreError> {
+        self.0.get(&id).cloned().ok_or_else(|| StoreError::damaged(format!("name {id} is gone")))
     }
 
     /// The name with this id.

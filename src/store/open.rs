@@ -284,9 +284,7 @@ pub(crate) fn check(sql: &Connection) -> Result<(), StoreError> {
 
 /// Looks at every content: a page may be whole and what stands on it not.
 fn contents(sql: &Connection) -> Result<(), StoreError> {
-    let mut unpacker = zstd::bulk::Decompressor::new()
-        .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })?;
-    match wrong(sql, &mut unpacker)?.first() {
+    match wrong(sql, &mut super::unpacker()?)?.first() {
         None => Ok(()),
         Some(wrong) => Err(StoreError::damaged(wrong.clone())),
     }

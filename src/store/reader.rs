@@ -1,7 +1,6 @@
 //! What reads a store: one connection that never writes.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub struct Reader {
     /// Making one anew for each blob would cost more than unpacking it.
     pub(crate) unpacker: RefCell<Decompressor<'static>>,
     /// Sets of names that were read once.
-    pub(crate) sets: RefCell<HashMap<i64, Arc<[u32]>>>,
+    pub(crate) sets: RefCell<foldhash::HashMap<i64, Arc<[u32]>>>,
     /// Names that were read once.
     pub(crate) names: RefCell<Names>,
     /// The copy that is read, removed with the reader.
@@ -34,12 +33,10 @@ impl Reader {
     /// A reader on an open connection; `progress` where this process also writes.
     pub(crate) fn new(sql: Connection, progress: Option<Arc<Progress>>) -> Result<Self, StoreError> {
         sql.set_prepared_statement_cache_capacity(128);
-        let unpacker = Decompressor::new()
-            .map_err(|error| StoreError::Sqlite { detail: format!("zstd can't be used: {error}") })?;
         Ok(Self {
             sql,
             progress,
-            unpacker: RefCell::new(unpacker),
+            unpacker: RefCell::new(super::unpacker()?),
             sets: RefCell::default(),
             names: RefCell::default(),
             _scratch: None,

@@ -17,8 +17,8 @@ use crate::ui::theme::Theme;
 use crate::ui::view;
 use crate::ui::view::highlight::Highlighter;
 use crate::workbench::{
-    Column, Command, ContextPart, ContextView, Edge, EdgeKind, Event, Fault, Happening, Inside, Part, PastStep,
-    PastView, PatchRow, Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
+    Column, Command, ContextPart, ContextView, Covering, Edge, EdgeKind, Event, Fault, Happening, Inside, Part,
+    PastStep, PastView, PatchRow, Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
 };
 
 /// A step's id.
@@ -331,7 +331,10 @@ fn answer(model: &Model, command: &Command) -> Option<Event> {
                 files.iter().filter(|file| file.result.as_ref().is_some_and(|text| text.contains("to_csv(\"/")));
             let faults =
                 faults.map(|file| Fault { path: file.path.clone(), line: 8, what: "it is too bold".to_owned() });
-            let weight = Weight { stale, estimate_us: 4_200_000, faults: faults.collect(), ..Weight::default() };
+            let test = |name: &str, direct, read: &str| Covering { test: id(name), direct, names: vec![read.into()] };
+            let tests = vec![test("test_clean", true, "clean_events"), test("test_join", false, "df_joined")];
+            let tests = if files.is_empty() { Vec::new() } else { tests };
+            let weight = Weight { stale, estimate_us: 4_200_000, faults: faults.collect(), tests, ..Weight::default() };
             Some(Event::Weighed { ticket: Ticket(0), patch: *patch, weight: Arc::new(weight) })
         }
         _ => None,

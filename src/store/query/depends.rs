@@ -1,6 +1,6 @@
 //! What depends on a step, and what a step depends on, by what executions were seen to read and write.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::Moment;
 use super::cut::CutStep;
@@ -62,7 +62,7 @@ impl Reader {
         let cut = self.cut(self.seq_of(&Moment::Now)?)?;
         let (first, later) = split(&cut, step)?;
         // Names that hold something that depends on the step, with the place in `later` of the one that made it so.
-        let mut tainted: HashMap<u32, Option<usize>> = HashMap::new();
+        let mut tainted: HashMap<u32, Option<usize>> = HashMap::default();
         match subject {
             Some(subject) => {
                 tainted.extend(name_id(self.sql_now(), subject)?.and_then(|id| Some((u32::try_from(id).ok()?, None))))
@@ -130,7 +130,7 @@ impl Reader {
         let cut = self.cut(self.seq_of(&Moment::Now)?)?;
         let (last, later) = split(&cut, step)?;
         let upto = cut.len() - later.len();
-        let mut wanted: HashSet<u32> = HashSet::new();
+        let mut wanted: HashSet<u32> = HashSet::default();
         let earlier = if subjects.is_empty() {
             wanted.extend(last.run.iter().flat_map(|run| run.reads.iter().copied()));
             cut.get(..upto.saturating_sub(1)).unwrap_or_default()

@@ -1,6 +1,8 @@
 //! Two moments, or two runs, set side by side.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use foldhash::HashMap;
 
 use super::Moment;
 use super::cut::CutStep;
@@ -108,7 +110,7 @@ impl Reader {
         let old = self.cut(self.seq_of(before)?)?;
         let new = self.cut(self.seq_of(after)?)?;
         self.names_for(old.len())?;
-        self.difference(&old, &new, &HashMap::new())
+        self.difference(&old, &new, &HashMap::default())
     }
 
     /// How another run, at a moment of its own, differs from this one. Steps are matched by their ids.
@@ -163,8 +165,8 @@ impl Reader {
         other.read_names_at_once()?;
         let (known, mut foreign) = (self.names.borrow(), other.names.borrow_mut());
         let numbers = known.reversed();
-        let mut added = HashMap::new();
-        let mut seen: HashMap<u32, u32> = HashMap::new();
+        let mut added = HashMap::default();
+        let mut seen: HashMap<u32, u32> = HashMap::default();
         // Numbers of rows count up from 1, so these are free.
         let (mut new_line, mut new_name) = (-1, u32::MAX);
         for row in theirs {
@@ -203,8 +205,7 @@ impl Reader {
         new: &[CutStep],
         added: &HashMap<u32, Subject>,
     ) -> Result<Difference, StoreError> {
-        let steps = step_differences(old, new);
-        let (before, after) = (held(old), held(new));
+        let (before, (after, steps)) = both(old.len(), || held(old), || (held(new), step_differences(old, new)));
         let mut known = self.names.borrow_mut();
         let mut name_of = |name: u32| match added.get(&name) {
             Some(subject) => Ok(subject.clone()),
@@ -224,6 +225,22 @@ impl Reader {
         values.sort_unstable_by(|a, b| a.subject.cmp(&b.subject));
         Ok(Difference { steps, values, edges: edge_differences(old, new, name_of)? })
     }
+}
+
+/// From this many steps on, two pieces of work are done at once.
+const MANY: usize = 1_000;
+
+/// Does two pieces of work, at once where `steps` are many.
+fn both<A, B: Send>(steps: usize, one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+    if steps < MANY {
+        return (one(), other());
+    }
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        // What panics there is to panic here.
+        (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 fn edge_differences(
@@ -270,7 +287,7 @@ type CutEdge = (i64, i64, u32);
 
 /// The edges of a cut, sorted: who last wrote what another read.
 fn edges_of(cut: &[CutStep]) -> Vec<CutEdge> {
-    let mut wrote: HashMap<u32, i64> = HashMap::new();
+    let mut wrote: HashMap<u32, i64> = HashMap::default();
     let mut edges = Vec::new();
     for row in cut {
         let Some(run) = &row.run else { continue };

@@ -1,6 +1,6 @@
 //! What code and which values stood at a moment.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::Moment;
 use super::cut::CutStep;
@@ -113,7 +113,7 @@ pub(crate) struct Held {
 
 /// What each name holds after the last step of a cut.
 pub(crate) fn held(cut: &[CutStep]) -> HashMap<u32, Held> {
-    let mut held = HashMap::new();
+    let mut held = HashMap::default();
     for (place, row) in cut.iter().enumerate() {
         let Some(run) = row.run.as_ref().filter(|run| run.stands()) else { continue };
         for (name, digest) in run.written() {

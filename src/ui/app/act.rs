@@ -11,7 +11,8 @@ use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
 use super::screen::Class;
 use super::steps::Row;
 use super::{events, panes, reviewing, state, typing};
-use crate::step::{Author, Provenance, Status, StepId, Wants};
+use crate::patch::proposal_of;
+use crate::step::{Status, StepId, Wants};
 use crate::workbench::{Command, Level, PastStep, RepairWish};
 
 /// Does an action, or says why it can't be done now.
@@ -453,10 +454,10 @@ fn delete_question(model: &Model, step: StepId) -> Question {
 fn propose(model: &mut Model, at: usize, effects: &mut Vec<Effect>) {
     let why = model.output.shown().and_then(|document| document.why.clone());
     let Some(suggestion) = why.as_ref().and_then(|why| why.suggestions.get(at)) else { return };
-    let text = format!("Subject: {}\n\n{}", suggestion.title.replace('\n', " "), suggestion.patch);
     // The desk says when.
-    let from = Some(Box::new(Provenance::new(Author::Rule(suggestion.rule.word()), 0)));
-    effects.push(Effect::Ask(Command::AddPatch { text: text.into_bytes(), target: None, from }));
+    let (text, from) = proposal_of(suggestion, 0);
+    let command = Command::AddPatch { text: text.into_bytes(), target: None, from: Some(Box::new(from)) };
+    effects.push(Effect::Ask(command));
     typing::tell(model, "it waits among the patches");
     model.show(Pane::Patch);
 }

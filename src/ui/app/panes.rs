@@ -29,10 +29,11 @@ pub fn patch_gutter(width: usize) -> usize {
 /// How many rows at the foot of the Patch panel say what the choice comes to, and list the hunks.
 pub fn patch_foot(model: &Model, inside: super::screen::Area) -> u16 {
     let hunks = model.patches.review.as_ref().map_or(0, |review| review.hunks().count());
+    let covered = u16::from(!model.patches.covering().is_empty());
     match inside.height {
         0..8 => 0,
         8..14 => 2,
-        height => 3 + u16::try_from(hunks).unwrap_or(u16::MAX).min(height / 4),
+        height => 3 + covered + u16::try_from(hunks).unwrap_or(u16::MAX).min(height / 4),
     }
 }
 

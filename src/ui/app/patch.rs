@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::review::{Choice, Line, Review, Tag, Tally, tally};
 use super::window::Window;
 use crate::step::{Digest, FileChange, Patch, PatchId};
-use crate::workbench::{TrialView, Weight};
+use crate::workbench::{Covering, TrialView, Weight};
 
 /// How the patch is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,6 +116,11 @@ impl Default for Patches {
 }
 
 impl Patches {
+    /// The tests that cover what the present choice writes anew.
+    pub fn covering(&self) -> &[Covering] {
+        self.weight.as_ref().map_or(&[], |weight| &weight.tests)
+    }
+
     /// Shows another patch, or none.
     pub fn choose(&mut self, patch: Option<PatchId>) {
         if self.chosen != patch {

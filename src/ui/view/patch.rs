@@ -13,7 +13,7 @@ use crate::ui::app::review::{self, Choice, File, Review, Tag, Tally, counts, tal
 use crate::ui::app::run::{duration, short};
 use crate::ui::app::{Action, Area, Model, Pane, Target};
 use crate::ui::theme::Role;
-use crate::workbench::{Fault, TrialView};
+use crate::workbench::{Covering, Fault, TrialView};
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
@@ -290,6 +290,9 @@ fn footer(pen: &mut Pen<'_>, model: &Model, review: &Review, area: Area) {
     let patches = &model.patches;
     let mut rows = vec![consequence(pen, model, review, width), checks(pen, model, review)];
     if area.height > 3 {
+        if !patches.covering().is_empty() {
+            rows.push(Line::from(pen.cut(&covered(patches.covering()), width, Role::Text)));
+        }
         let across = pen.glyphs().frame.across;
         let title = format!("{} hunks ", across.repeat(2));
         let rest = across.repeat(width.saturating_sub(text::width(&title)));
@@ -354,6 +357,21 @@ fn consequence(pen: &Pen<'_>, model: &Model, review: &Review, width: usize) -> L
         _ => "is being weighed…".to_owned(),
     };
     Line::from(pen.cut(&format!("{head}{rest}"), width, Role::Strong))
+}
+
+/// Which tests read what the patch writes anew, and which read what is made of that.
+fn covered(tests: &[Covering]) -> String {
+    let told = |test: &Covering| match test.names.as_slice() {
+        [] => short(&test.test).to_owned(),
+        names => format!("{} ({})", short(&test.test), names.join(", ")),
+    };
+    let (direct, through): (Vec<&Covering>, Vec<&Covering>) = tests.iter().partition(|test| test.direct);
+    let list = |tests: Vec<&Covering>| tests.into_iter().map(told).collect::<Vec<_>>().join(" ");
+    match (direct.is_empty(), through.is_empty()) {
+        (false, true) => format!("Covered by {}", list(direct)),
+        (true, _) => format!("Covered, by what is made of it, in {}", list(through)),
+        (false, false) => format!("Covered by {}; by what is made of it, in {}", list(direct), list(through)),
+    }
 }
 
 fn checks(pen: &Pen<'_>, model: &Model, review: &Review) -> Line<'static> {
