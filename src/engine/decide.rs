@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::execute::file_of;
 use super::pass::Walk;
 use super::protocol::{Ask, CompileReply};
-use super::root::name_of;
 use super::state::Verdict;
 use super::task::{EngineError, Report, Task};
 use super::walk::Engine;
@@ -74,7 +73,7 @@ impl Engine {
                     Verdict::Stale(reasons) => reasons,
                     Verdict::Fresh => match self.changed_file(walk, execution) {
                         Some(path) => vec![Reason::FileChanged { path }],
-                        None => match (self.changed_answer(execution), self.other_interpreter(execution)) {
+                        None => match (self.changed_answer(execution), self.other_installation(walk, execution)) {
                             (Some(what), _) => vec![Reason::AmbientChanged { what }],
                             (None, Some(what)) => vec![Reason::InterpreterChanged { what }],
                             (None, None) => return Some(Choice::Keep(Arc::clone(execution))),
@@ -108,16 +107,6 @@ impl Engine {
         let changed =
             |frame: &&CallFrame| frame.rounds.iter().any(|round| calls.kept(&round.key) != Some(round.answer));
         frames.find(changed).map(|frame| format!("the answer of {}", frame.name))
-    }
-
-    /// The interpreter or package that is another than the one that ran `execution`. Known once a process
-    /// was started; before, the settings name the same interpreter.
-    fn other_interpreter(&self, execution: &Execution) -> Option<String> {
-        let (_, info) = self.root.as_ref()?;
-        let ran = execution.observation.interpreter.as_deref()?;
-        let name = ran.split(';').next().unwrap_or(ran);
-        let now = name_of(info);
-        (name != now).then(|| format!("{name} then, {now}"))
     }
 
     pub(super) fn compile_if_needed(&mut self, task: &Task) -> Result<(), EngineError> {

@@ -10,6 +10,7 @@ use super::calls::Answering;
 use super::disk::Disk;
 use super::line::Node;
 use super::output::Capture;
+use super::packages;
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
 use super::refusal;
 use super::state::State;
@@ -330,10 +331,7 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
     seen.calls = observed.calls;
     seen.doubts = observed.doubts;
     seen.answers = observed.answers;
-    if !observed.packages.is_empty() {
-        let interpreter = seen.interpreter.take().unwrap_or_default();
-        seen.interpreter = Some(format!("{interpreter}; {}", observed.packages.join(", ")));
-    }
+    seen.packages = observed.packages.into_iter().map(packages::package).collect();
     let mut befores: BTreeMap<String, FileContent> = BTreeMap::new();
     for (path, copy) in &observed.files_written {
         befores.insert(path.clone(), disk.keep_copy(copy.as_deref()));

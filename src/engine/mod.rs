@@ -17,7 +17,8 @@
 //!
 //! Inside: `state` is the run at a place in the order by digests alone, and decides what is fresh; `line` is a
 //! process and what it holds; `walk` goes through the steps, `pass` is how far it came, `decide` whether a step may be
-//! kept, `blocking` whether one that failed keeps it from running; `stand` has a process ready in the state that the
+//! kept, `packages` whether the
+//! interpreter is still the same, `blocking` whether one that failed keeps it from running; `stand` has a process ready in the state that the
 //! next step needs (`root` where all begin), `look` asks one what it holds; `execute` runs one; `disk` is the
 //! files that steps see; `process` is a worker, `start` how the first comes about, `attend` waits for one that runs a
 //! step, `protocol` is what is said and `stream` how it comes; the workers' own code is in `worker/`; `wall` is what
@@ -40,6 +41,7 @@ mod look;
 #[cfg(target_os = "linux")]
 mod notify;
 mod output;
+mod packages;
 mod parser;
 mod pass;
 mod process;
@@ -66,6 +68,7 @@ pub use aside::{Aside, Isolation};
 pub use calls::{Call, Calls, MemoryCalls};
 pub use executor::{Executed, Executor};
 pub use leave::{Asker, Leave, Leaves, Wish};
+pub use packages::replaced_package;
 pub use parser::InterpreterParser;
 pub use task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};

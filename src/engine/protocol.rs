@@ -49,6 +49,8 @@ pub(super) enum Ask<'a> {
     Answer { line: Option<&'a str>, why: Option<&'a str> },
     /// Say what code the text that comes along is.
     Compile { step: &'a str, file: &'a str },
+    /// Say what an import of these names would load.
+    Packages { names: &'a [String] },
     /// Take names away and bring over the values that come along, one after the other.
     Load { delete: &'a [Name], values: &'a [ValueHead<'a>] },
     /// Tell variables.
@@ -158,9 +160,27 @@ pub(super) struct Observed {
     pub clock: Vec<String>,
     pub doubts: Vec<String>,
     pub left_behind: Vec<String>,
-    pub packages: Vec<String>,
+    pub packages: Vec<PackageReply>,
     pub answers: Vec<Answered>,
     pub calls: Vec<CallFrame>,
+}
+
+/// A package as a worker tells it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct PackageReply {
+    pub name: String,
+    pub version: Option<String>,
+    pub place: String,
+    /// Whether the place is what an installer wrote beside it.
+    pub installed: bool,
+    /// Whether a step put the directory that it lies in on the path.
+    pub added: bool,
+}
+
+/// What imports would load.
+#[derive(Debug, Deserialize)]
+pub(super) struct PackagesReply {
+    pub found: BTreeMap<String, Option<PackageReply>>,
 }
 
 /// A displayed value.

@@ -13,7 +13,7 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 19] = [
+const MODULES: [(&str, &str); 20] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
@@ -26,6 +26,7 @@ const MODULES: [(&str, &str); 19] = [
     ("kernel", include_str!("worker/kernel.py")),
     ("magics", include_str!("worker/magics.py")),
     ("names", include_str!("worker/names.py")),
+    ("packages", include_str!("worker/packages.py")),
     ("shown", include_str!("worker/shown.py")),
     ("space", include_str!("worker/space.py")),
     ("uses", include_str!("worker/uses.py")),

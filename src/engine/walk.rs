@@ -14,6 +14,7 @@ use super::disk::Disk;
 use super::execute::{Bench, execute};
 use super::line::{Key, Node};
 use super::look::Looked;
+use super::packages::Installed;
 use super::pass::Walk;
 use super::process::Process;
 use super::protocol::{CompileReply, RootReply};
@@ -51,6 +52,8 @@ pub struct Engine {
     pub(super) slots: Slots,
     /// What code a text is, by the digest of the text.
     pub(super) compiled: HashMap<Digest, CompileReply>,
+    /// What is known of the interpreter's packages during an update.
+    pub(super) installed: Installed,
     /// The state that was looked at last.
     pub(super) looked: Option<Box<Looked>>,
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
@@ -88,6 +91,7 @@ impl Engine {
             tmp: PathBuf::new(),
             slots: Slots::default(),
             compiled: HashMap::new(),
+            installed: Installed::default(),
             looked: None,
             fork_us: 2_000,
             spent_us: 0,
@@ -137,6 +141,7 @@ impl Engine {
     /// When the interpreter can't be started or the workers can't be spoken to.
     pub fn update(&mut self, tasks: &[Task], goal: &Goal, report: &mut dyn FnMut(Report)) -> Result<(), EngineError> {
         self.stop.reset();
+        self.installed = Installed::default();
         self.looked = None;
         if self.root.is_some() && !wall::is_open(&self.settings.policy) {
             let protected = self.protected();
@@ -219,6 +224,7 @@ impl Engine {
                 },
             }
         }
+        self.note_interpreter();
         for problem in self.disk.restore(&walk.state) {
             report(Report::Notice(problem));
         }
@@ -237,6 +243,7 @@ impl Engine {
     /// What [`Engine::update`] would do, without doing it: for each step whether it would run, whether that
     /// is certain, and why.
     pub fn plan(&mut self, tasks: &[Task], goal: &Goal) -> Vec<Planned> {
+        self.installed = Installed::default();
         let edited = self.disk.edited_outside();
         let mut walk = Walk::new(tasks, goal, edited);
         let mut planned = Vec::new();
@@ -287,6 +294,7 @@ impl Engine {
             tmp: self.tmp.clone(),
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
+            installed: Installed::default(),
             looked: None,
             fork_us: self.fork_us,
             spent_us: 0,
@@ -365,6 +373,7 @@ impl Engine {
             interpreter: &interpreter,
         };
         let done = execute(&mut bench, node, task, why, report)?;
+        self.loaded(&done.execution);
         self.spent_us = self.spent_us.saturating_add(done.execution.duration_us);
         let undone = done.execution.outcome == Outcome::Failed && on_error == OnError::Block;
         let keep = done.alive && !undone;

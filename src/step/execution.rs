@@ -238,8 +238,11 @@ pub struct Observation {
     pub source: Option<Digest>,
     /// Digest of the code by its syntax tree, so that comments cost nothing.
     pub code: Option<Digest>,
-    /// The interpreter that ran it, and the packages that it had imported, as `name version`.
+    /// The interpreter that ran it.
     pub interpreter: Option<String>,
+    /// Packages that it could use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<Package>,
     /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
     /// component, or `None` where the name was absent.
     pub reads: BTreeMap<Name, Option<Digest>>,
@@ -274,6 +277,24 @@ pub struct Observation {
     /// The calls that it made whose answers are kept, in the order in which they began. The answers are inputs of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallFrame>,
+}
+
+/// A package as it was when a step could use it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Package {
+    /// The name that it is imported by.
+    pub name: String,
+    /// Its version, as far as it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What an installer wrote beside it (`name-version.dist-info`), or the package's own directory or file.
+    pub place: String,
+    /// Whether a step put the directory that it lies in on the path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
+    /// What tells the package's own files from others, where no installer vouches for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Digest>,
 }
 
 /// A call that a step made and whose answer is kept: a frame under the step, or under the call that made it.

@@ -30,7 +30,7 @@ pub use digest::Digest;
 pub use effect::unannounced;
 pub use execution::{
     CallFrame, CallRound, Chunk, Display, Effect, Execution, ExecutionId, FileContent, FileWrite, Observation, Outcome,
-    Output, Saw, Seen, StackLine, StepError, Stream, Written,
+    Output, Package, Saw, Seen, StackLine, StepError, Stream, Written,
 };
 pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};

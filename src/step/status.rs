@@ -91,7 +91,7 @@ pub enum Reason {
     },
     /// The interpreter, or a package that it imported, is another.
     InterpreterChanged {
-        /// What is another now.
+        /// What it ran with, and what there is instead: `numpy 2.5.4, not numpy 2.5.5`.
         what: String,
     },
     /// Steps were added, removed or moved before it, so that what it needs may come from elsewhere.
@@ -137,7 +137,7 @@ impl fmt::Display for Reason {
             Self::ValueChanged { names } => write!(f, "{} changed", list(names)),
             Self::FileChanged { path } => write!(f, "file {path} changed"),
             Self::AmbientChanged { what } => write!(f, "{what} changed"),
-            Self::InterpreterChanged { what } => write!(f, "{what} is another now"),
+            Self::InterpreterChanged { what } => write!(f, "ran with {what}"),
             Self::OrderChanged { step } => write!(f, "steps were moved: {step}"),
             Self::Retried => f.write_str("tried again"),
             Self::Rebuilt { names } => write!(f, "rebuilt: {} can't be carried", list(names)),

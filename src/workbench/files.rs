@@ -5,21 +5,26 @@ use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::calls::StoreCalls;
 use super::marks::Disk;
-use crate::engine::Calls as _;
-use crate::step::{Digest, FileContent};
+use crate::engine::{Calls as _, replaced_package};
+use crate::step::{Digest, FileContent, Package};
 
 /// Files over this size are told by size and time alone: what is not kept is not compared either.
 const LARGEST: u64 = 256 << 20;
+
+/// How long what was found of a package is believed: every change of a step asks for all of them.
+const PACKAGES_STAND: Duration = Duration::from_secs(5);
 
 /// The files that a run's steps look at.
 #[derive(Debug)]
 pub(super) struct FileLook {
     root: PathBuf,
     known: RefCell<HashMap<PathBuf, (Stamp, Digest)>>,
+    /// Packages, with when they were looked at and what there was in their place.
+    packages: RefCell<HashMap<Package, (Instant, Option<String>)>>,
     /// The answers of calls, which steps look at as they do at files.
     pub(super) calls: Option<Arc<StoreCalls>>,
 }
@@ -59,7 +64,7 @@ impl Stamp {
 impl FileLook {
     /// The files of the run in `root`.
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { root, known: RefCell::default(), calls: None }
+        Self { root, known: RefCell::default(), packages: RefCell::default(), calls: None }
     }
 
     /// The bytes of a regular file within the run, if they are few enough to be kept.
@@ -87,6 +92,18 @@ impl FileLook {
 }
 
 impl Disk for FileLook {
+    fn replaced(&self, package: &Package) -> Option<String> {
+        let mut known = self.packages.borrow_mut();
+        if let Some((at, what)) = known.get(package)
+            && at.elapsed() < PACKAGES_STAND
+        {
+            return what.clone();
+        }
+        let what = replaced_package(package);
+        known.insert(package.clone(), (Instant::now(), what.clone()));
+        what
+    }
+
     fn kept(&self, call: &Digest) -> Option<Digest> {
         self.calls.as_ref().and_then(|calls| calls.kept(call))
     }

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::engine::OnError;
-use crate::step::{Digest, Execution, FileContent, Name, Outcome, Reason, Status, StepId};
+use crate::step::{Digest, Execution, FileContent, Name, Outcome, Package, Reason, Status, StepId};
 
 /// A step as the walk sees it.
 #[derive(Debug, Clone)]
@@ -58,6 +58,12 @@ pub(super) struct Verdict {
 pub(super) trait Disk {
     /// Whether `content` is at `path` now; `None` where that can't be told cheaply.
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool>;
+
+    /// What there is in place of a package, in words, if it is another.
+    fn replaced(&self, package: &Package) -> Option<String> {
+        let _ = package;
+        None
+    }
 
     /// Digest of the answer that is kept of a call.
     fn kept(&self, call: &Digest) -> Option<Digest>;
@@ -142,6 +148,10 @@ impl<'a> Walk<'a> {
                 self.compare_names(held.execution, &mut reasons, &mut used);
                 self.compare_files(held.execution, &mut reasons, &mut used_files);
                 self.compare_calls(held.execution, &mut reasons);
+                let mut packages = held.execution.observation.packages.iter();
+                if let Some(what) = packages.find_map(|package| self.disk.replaced(package)) {
+                    reasons.push(Reason::InterpreterChanged { what });
+                }
             }
         }
         if subject.marked {

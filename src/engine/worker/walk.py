@@ -64,7 +64,7 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "codes", "refs", "modules", "opaque", "foreign")
+    __slots__ = ("ids", "codes", "refs", "modules", "opaque", "tops")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -72,7 +72,7 @@ class Reach:
         self.refs: set[str] = set()  # names of definitions that it refers to
         self.modules: set[str] = set()
         self.opaque: str | None = None  # why it can't be carried, where the walk can tell
-        self.foreign = False  # whether anything of a library was met that does not come with Python
+        self.tops: set[str] = set()  # packages, other than Python's own, of which anything was met
 
 
 class Walker:
@@ -201,7 +201,7 @@ class Walker:
                 if kind is types.MethodType:
                     stack.append(value.__self__)
         makers.update(kind.__module__ for kind in kinds)
-        found.foreign = any(map(is_foreign, makers))
+        found.tops = {maker.partition(".")[0] for maker in makers if is_foreign(maker)}
         return found
 
 

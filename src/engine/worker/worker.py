@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any, Collection, Iterable
 
-from . import calls, codec, errors, files, hidden, inside, kernel, magics, names, shown, space, uses, walk, wall, wire
+from . import calls, codec, errors, files, hidden, inside, kernel, magics, names, packages, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
@@ -47,6 +47,7 @@ class Worker:
         self.steps: dict[str, str] = {}  # file name -> step id
         self.local: dict[str, str] = {}  # modules from the run's directory -> file
         self.seen_modules: set[str] = set()
+        self.packages = packages.Packages()
         self.imported: list[str] = []  # by the step that ran last, the outermost packages alone
         self.stdout, self.stderr = sys.stdout, sys.stderr
         self.children: list[int] = []
@@ -128,6 +129,9 @@ class Worker:
                 self._compile_only(message, data.decode("utf-8", "surrogatepass"))
             elif kind == "state":
                 self._state(message)
+            elif kind == "packages":
+                found = {name: self.packages.find(name) for name in message["names"]}
+                self.wire.send({"found": {name: package and package._asdict() for name, package in found.items()}})
             elif kind == "inside":
                 self._inside(message)
             elif kind == "set_up":
@@ -515,7 +519,7 @@ class Worker:
             "clock": sorted(clock),
             "doubts": sorted(set(self.files.doubts)),
             "left_behind": self._left_behind(),
-            "packages": self._packages(pre.modules),
+            "packages": self._packages(pre.tops),
             "answers": self.answers,
             "calls": calls.ASKER.frames,
         }
@@ -548,6 +552,8 @@ class Worker:
             self.seen_modules.add(name)
             module = sys.modules.get(name)
             path = getattr(module, "__file__", None)
+            if isinstance(module, types.ModuleType):
+                self.packages.learn(module)
             if isinstance(path, str) and path.startswith(self.files.root) and type(module) is types.ModuleType:
                 self.local[name] = path
             if name.split(".")[0] in pre.words or name in self.local:
@@ -573,7 +579,7 @@ class Worker:
         prefixes: set[str] = set()
         for name, piece in self.hidden.pieces.items():
             # Libraries use one another: whoever uses any may come by what each keeps.
-            if piece.module is not None and pre.foreign and name not in GENERATORS:
+            if piece.module is not None and pre.tops and name not in GENERATORS:
                 found.add(name)
         for name, word in GENERATORS.items():
             # Who draws from a generator changes it.
@@ -611,15 +617,11 @@ class Worker:
             pass
         return found
 
-    def _packages(self, modules: set[str]) -> list[str]:
-        """The packages that the step could reach, each with its version."""
-        found = set()
-        for name in modules:
-            top = name.split(".")[0]
-            version = getattr(sys.modules.get(top), "__version__", None)
-            if isinstance(version, str) and top not in self.local:
-                found.add(f"{top} {version}"[:80])
-        return sorted(found)
+    def _packages(self, tops: set[str]) -> list[dict[str, Any]]:
+        """The packages that the step could reach, with those that they use, and those that it was the first to import."""
+        local = {name.split(".")[0] for name in self.local}
+        tops = tops.union(top for top in self.imported if walk.is_foreign(top)) - local
+        return [package._asdict() for package in self.packages.used_by(tops) if package.name not in local]
 
     # -- carrying and telling -----------------------------------------------------------------------------
 
@@ -695,7 +697,7 @@ class _Closure:
         self.builtin_names: set[str] = set()
         self.bound: set[str] = set()
         self.dynamic = False
-        self.foreign = False  # whether it may use a library that does not come with Python
+        self.tops: set[str] = set()  # packages that it may use, other than Python's own
 
     def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
         space_ = self.worker.space
@@ -725,7 +727,7 @@ class _Closure:
                     todo += code.loads
                 todo += reach.refs
                 self._add_modules(reach.modules)
-                self.foreign |= reach.foreign
+                self.tops |= reach.tops
         self._add_modules(word for word in self.words if word in sys.modules)
         if self.words & names.DYNAMIC:
             self.dynamic = True
@@ -739,8 +741,9 @@ class _Closure:
             if name in self.modules or name not in sys.modules:
                 continue
             self.modules.add(name)
-            self.foreign = self.foreign or walk.is_foreign(name)
             top = name.split(".")[0]
+            if walk.is_foreign(top):
+                self.tops.add(top)
             if top != name:
                 self._add_modules([top])
             path = self.worker.local.get(name)
@@ -768,7 +771,7 @@ class _Closure:
         self.words |= other.words
         self.modules |= other.modules
         self.dynamic |= other.dynamic
-        self.foreign |= other.foreign
+        self.tops |= other.tops
 
 
 class _Imports:
