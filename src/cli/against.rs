@@ -7,15 +7,12 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::session::Session;
-use super::shapes::{ShownError, ShownValue, is_recorded};
+use super::shapes::{ShownError, ShownValue};
 use super::{CliError, Palette, Role};
 use crate::interop::compare::{Comparison, Divergence, Part, Tolerance, Verdict, compare, first_divergence};
 use crate::step::{Execution, Status, StepId, Stream, plain, plain_line};
 use crate::store::Reader;
-use crate::workbench::Snapshot;
-
-/// Executions of a step among which its recording is looked for.
-const LOOKED_AT: usize = 10_000;
+use crate::workbench::{Pairing, Snapshot, pairing};
 
 /// Most lines that are shown of one step; `--json` has them all.
 const SHOWN: usize = 20;
@@ -44,21 +41,14 @@ pub(super) fn against(session: &Session, strict: bool) -> Result<Against, CliErr
     let snapshot = session.snapshot();
     let mut found = Against { pairs: Vec::new(), divergence: None, not_run: Vec::new(), not_recorded: Vec::new() };
     for row in &snapshot.steps {
-        let executions = store.executions(&row.id, LOOKED_AT)?;
-        let Some(recorded) = executions.iter().find(|one| is_recorded(&one.execution)) else {
-            found.not_recorded.push(row.id.clone());
-            continue;
-        };
-        // What was run of another source, or before a step that it needs failed, says nothing about this one.
-        let stands = matches!(row.status, Status::Fresh | Status::Failed);
-        let rerun = executions.iter().find(|one| !is_recorded(&one.execution)).filter(|_| stands);
-        let Some(rerun) = rerun else {
-            found.not_run.push((row.id.clone(), row.status));
-            continue;
-        };
-        let comparison = compare(&recorded.execution, &rerun.execution, &tolerance);
-        let (recorded, rerun) = (Arc::clone(&recorded.execution), Arc::clone(&rerun.execution));
-        found.pairs.push(Pair { recorded, rerun, comparison });
+        match pairing(&store, row)? {
+            Pairing::NotRecorded => found.not_recorded.push(row.id.clone()),
+            Pairing::NotRun => found.not_run.push((row.id.clone(), row.status)),
+            Pairing::Both(recorded, rerun) => {
+                let comparison = compare(&recorded, &rerun, &tolerance);
+                found.pairs.push(Pair { recorded, rerun, comparison });
+            }
+        }
     }
     if found.pairs.is_empty() && found.not_run.is_empty() {
         return Err(CliError::new(format!("{}: no step has a recorded output", session.dir().display()))

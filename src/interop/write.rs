@@ -74,6 +74,10 @@ impl Directory {
     /// # Errors
     /// If the last files can't be written or the directory can't be put in its place.
     pub fn finish(mut self, origin: &str) -> Result<Summary, ImportError> {
+        if self.summary.steps == 0 && self.summary.warnings.is_empty() {
+            let what = "there is no code in it that could be run again: what was said and done stands in return.md";
+            self.summary.warnings.push(Warning::new(what));
+        }
         let config = self.config.take().unwrap_or_else(|| self.made_config(origin));
         self.put("reweave.toml", config.as_bytes())?;
         if let Some(store) = self.store.take() {

@@ -272,7 +272,11 @@ impl Reader {
         let set = |at: usize| {
             let ids = self.nameset(row.get(at)?)?;
             let mut names = self.names.borrow_mut();
-            ids.iter().try_for_each(|id| names.get(self.sql_now(), *id).map(drop))?;
+            for id in ids.iter() {
+                if !names.is_known(*id) {
+                    names.get(self.sql_now(), *id)?;
+                }
+            }
             Ok::<_, StoreError>(ids)
         };
         Ok(WholeRow {

@@ -178,6 +178,16 @@ impl Names {
         self.0.iter().map(|(id, subject)| (subject, *id)).collect()
     }
 
+    /// Whether the name with this id was read.
+    pub(crate) fn is_known(&self, id: u32) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    /// All that were read.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Subject)> {
+        self.0.iter().map(|(id, subject)| (*id, subject))
+    }
+
     /// The name with this id, if it was read.
     pub(crate) fn known(&self, id: u32) -> Result<Subject, StoreError> {
         self.0.get(&id).cloned().ok_or_else(|| StoreError::damaged(format!("name {id} is gone")))

@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::feedback::Diagnosis;
+use crate::interop::compare::{self, Difference, Divergence, Verdict};
 use crate::step::{
     Author, Chunk, Digest, Display, Execution, FileChange, Kind, Outcome, Output, Patch, PatchId, PatchState,
     Provenance, Reason, StackLine, Status, StepError, StepId, Stream, Variable, VersionNumber,
@@ -17,8 +18,8 @@ use crate::ui::theme::Theme;
 use crate::ui::view;
 use crate::ui::view::highlight::Highlighter;
 use crate::workbench::{
-    Column, Command, ContextPart, ContextView, Covering, Edge, EdgeKind, Event, Fault, Happening, Inside, Part,
-    PastStep, PastView, PatchRow, Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
+    Beside, BesideStep, Column, Command, ContextPart, ContextView, Covering, Edge, EdgeKind, Event, Fault, Happening,
+    Inside, Part, PastStep, PastView, PatchRow, Snapshot, StepRow, StoryRow, Table, Ticket, WatchView, Weight,
 };
 
 /// A step's id.
@@ -244,6 +245,7 @@ impl Stage {
                     | Command::Story { .. }
                     | Command::Context { .. }
                     | Command::Diagnose { .. }
+                    | Command::Beside { .. }
             )
         };
         std::mem::take(&mut self.asked).into_iter().filter(|command| !panels(command)).collect()
@@ -300,6 +302,7 @@ fn answer(model: &Model, command: &Command) -> Option<Event> {
         }
         Command::Story { step } => Some(Event::Story { step: step.clone(), rows: Arc::new(story()) }),
         Command::Past { moment } => Some(Event::Past(Arc::new(past(model, moment.clone())))),
+        Command::Beside { other } => Some(Event::Beside(Arc::new(beside(other.clone())))),
         Command::Diagnose { step } => {
             Some(Event::Diagnosis { step: step.clone(), diagnosis: Arc::new(diagnosis(step)) })
         }
@@ -544,4 +547,37 @@ fn variables() -> Vec<Variable> {
         ),
         variable("pd", "module", "<module 'pandas'>", "01_load_config", None),
     ]
+}
+
+/// The run beside another.
+fn beside(other: Option<String>) -> Beside {
+    let step = |name: &str, verdict, differences: &[(&str, &str)], source: &str| BesideStep {
+        step: id(name),
+        verdict,
+        differences: differences
+            .iter()
+            .enumerate()
+            .map(|(at, (old, new))| Difference {
+                part: compare::Part::Stdout,
+                line: at + 1,
+                recorded: Some((*old).to_owned()),
+                rerun: Some((*new).to_owned()),
+            })
+            .collect(),
+        more: 0,
+        source: source.to_owned(),
+    };
+    let rows = [("read 182,340 events", "read 182,311 events"), ("dropped 14,201 rows", "dropped 14,187 rows")];
+    Beside {
+        other,
+        steps: vec![
+            step("01_load_config", Verdict::Same, &[], ""),
+            step("02_read_events", Verdict::Different, &rows, "@@ -1,2 +1,2 @@\n-n = 10\n+n = 12\n print(n)\n"),
+            step("03_read_users", Verdict::Alike, &[], ""),
+        ],
+        only_here: vec![id("13_report")],
+        not_run: vec![id("11_evaluate")],
+        divergence: Some(Divergence { step: id("02_read_events"), caused_by: vec![id("02_read_events")], steps: 1 }),
+        ..Beside::default()
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::thread;
 
+use super::besides::Sides;
 use super::book::failure;
 use super::decide::Wish;
 use super::desk::{ClientId, Desk, Input, counted};
@@ -102,6 +103,10 @@ impl Desk {
                 self.known([step.clone()])?;
                 self.settle_marks();
                 self.explain(client, ticket, &step).map(|()| None)
+            }
+            Command::Beside { other } => {
+                self.settle_marks();
+                self.compare(client, ticket, other).map(|()| None)
             }
             Command::Calls { step } => {
                 self.known([step.clone()])?;
@@ -227,6 +232,19 @@ impl Desk {
         };
         let thread = thread::Builder::new().name("diagnosis".to_owned()).spawn(work);
         thread.map(drop).map_err(|error| Failure { what: format!("no thread for the diagnosis: {error}"), hint: None })
+    }
+
+    /// Has the run set beside another on a thread of its own.
+    fn compare(&mut self, client: ClientId, ticket: Ticket, other: Option<String>) -> Result<(), Failure> {
+        let store = self.book.store().reader().map_err(failure)?;
+        let sides = Sides::of(store, &self.snapshot(), self.book.dir().path(), other);
+        let desk = self.own.clone();
+        let work = move || {
+            // A desk that has ended wants no answer any more.
+            let _ = desk.send(Input::Compared(client, ticket, sides.compare().map(Arc::new)));
+        };
+        let thread = thread::Builder::new().name("beside".to_owned()).spawn(work);
+        thread.map(drop).map_err(|error| Failure { what: format!("no thread for the comparison: {error}"), hint: None })
     }
 
     /// Gives an answer to the step that waits for it.

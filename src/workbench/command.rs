@@ -210,6 +210,12 @@ pub enum Command {
         /// Which.
         step: StepId,
     },
+    /// Ask how the outputs stand to what was recorded of the steps, or to those of another run: answered by
+    /// [`super::Event::Beside`].
+    Beside {
+        /// The other run's directory, or a recording, relative to the run; what was recorded of this one when `None`.
+        other: Option<String>,
+    },
     /// Ask an agent for patches to a failed step until one passes on the side, a bounded number of times. Each turn is
     /// told by [`super::Event::Turn`]; answered by [`super::Event::Repaired`].
     Repair(RepairWish),

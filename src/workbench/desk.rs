@@ -15,7 +15,7 @@ use super::questions::Bell;
 use super::setup::Setup;
 use super::shelf::Shelf;
 use super::update::Update;
-use super::{EngineView, Event, Failure, Level, Options, Request, Snapshot, Summary, Ticket, WatchView};
+use super::{Beside, EngineView, Event, Failure, Level, Options, Request, Snapshot, Summary, Ticket, WatchView};
 use crate::agent::TokenCount;
 use crate::engine::{Answers, EngineError, Goal, Leaves};
 use crate::feedback::Diagnosis;
@@ -41,6 +41,8 @@ pub(super) enum Input {
     Engine(News),
     /// A failure was explained.
     Explained(ClientId, Ticket, StepId, Result<Arc<Diagnosis>, Failure>),
+    /// The run was set beside another.
+    Compared(ClientId, Ticket, Result<Arc<Beside>, Failure>),
     /// The watcher tells that the directory changed.
     Disk(Change),
     /// A step waits for leave that the policy asks about.
@@ -226,6 +228,13 @@ impl Desk {
             Input::Explained(client, ticket, step, result) => {
                 let result = result.map(|diagnosis| {
                     self.send(client, Event::Diagnosis { step, diagnosis });
+                    Summary::default()
+                });
+                self.done(client, ticket, result);
+            }
+            Input::Compared(client, ticket, result) => {
+                let result = result.map(|beside| {
+                    self.send(client, Event::Beside(beside));
                     Summary::default()
                 });
                 self.done(client, ticket, result);
@@ -472,7 +481,7 @@ impl Desk {
         }
     }
 
-    fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self) -> Snapshot {
         let mut steps = self.book.rows().to_vec();
         if let Some((running, _)) = &self.running
             && let Some(row) = steps.iter_mut().find(|row| row.id == *running)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallView, ContextView, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
+use super::{Beside, CallView, ContextView, PastView, Snapshot, StoryRow, Ticket, TrialView, Weight};
 use crate::agent::{Repair, Turn};
 use crate::engine::{Halt, Verified};
 use crate::feedback::Diagnosis;
@@ -116,6 +116,8 @@ pub enum Event {
         /// What was found.
         diagnosis: Arc<Diagnosis>,
     },
+    /// How the outputs stand to a recording, or to another run.
+    Beside(Arc<Beside>),
     /// What an agent is shown for a step.
     Context {
         /// Which.

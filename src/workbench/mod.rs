@@ -10,6 +10,7 @@
 
 mod answer;
 mod asking;
+mod besides;
 mod book;
 mod calling;
 mod calls;
@@ -54,6 +55,7 @@ pub use crate::agent::{ContextPart, ContextView, Ending, Repair, Turn, Verdict};
 pub use crate::engine::Halt;
 pub use crate::step::{Column, Inside, Part, Table};
 pub use answer::{Fault, GateView, Happening, PastStep, PastView, StoryRow, TrialStep, TrialView, ValueChange, Weight};
+pub use besides::{Beside, BesideStep, Pairing, pairing};
 pub use calling::{CallView, RoundView};
 pub use command::{Command, Request, Ticket};
 pub use covering::{Covered, Covering};

@@ -357,6 +357,7 @@ mod tests {
                 | Input::Question(_)
                 | Input::Unasked(_)
                 | Input::Explained(..)
+                | Input::Compared(..)
                 | Input::Ended(..) => {}
             }
         }

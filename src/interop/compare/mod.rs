@@ -19,7 +19,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::step::{Display, Execution, StepError, StepId, Stream};
 
@@ -85,7 +85,7 @@ pub enum Volatile {
 }
 
 /// Where in an execution a difference is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
     /// What it printed.
@@ -99,7 +99,7 @@ pub enum Part {
 }
 
 /// One difference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// In which part.
     pub part: Part,
@@ -112,7 +112,7 @@ pub struct Difference {
 }
 
 /// How a replay stands to its recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// To the letter.

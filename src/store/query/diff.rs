@@ -163,12 +163,21 @@ impl Reader {
         let lines: HashMap<&StepId, i64> = ours.iter().map(|row| (&row.step, row.line)).collect();
         self.read_names_at_once()?;
         other.read_names_at_once()?;
-        let (known, mut foreign) = (self.names.borrow(), other.names.borrow_mut());
+        let known = self.names.borrow();
         let numbers = known.reversed();
         let mut added = HashMap::default();
-        let mut seen: HashMap<u32, u32> = HashMap::default();
         // Numbers of rows count up from 1, so these are free.
         let (mut new_line, mut new_name) = (-1, u32::MAX);
+        let mut ours: HashMap<u32, u32> = HashMap::default();
+        let mut number_of = |subject: Subject| {
+            numbers.get(&subject).copied().unwrap_or_else(|| {
+                new_name -= 1;
+                added.insert(new_name, subject);
+                new_name
+            })
+        };
+        let mut foreign = other.names.borrow_mut();
+        ours.extend(foreign.iter().map(|(name, subject)| (name, number_of(subject.clone()))));
         for row in theirs {
             row.line = match lines.get(&row.step) {
                 Some(line) => *line,
@@ -179,20 +188,14 @@ impl Reader {
             };
             let Some(run) = &mut row.run else { continue };
             for set in [&mut run.reads, &mut run.writes] {
-                let translated = set.iter().map(|name| match seen.get(name) {
-                    Some(ours) => Ok(*ours),
-                    None => {
+                for name in set.iter() {
+                    // It may have come to that store after all of its names were read.
+                    if !ours.contains_key(name) {
                         let subject = foreign.get(other.sql_now(), *name)?;
-                        let ours = numbers.get(&subject).copied().unwrap_or_else(|| {
-                            new_name -= 1;
-                            added.insert(new_name, subject);
-                            new_name
-                        });
-                        seen.insert(*name, ours);
-                        Ok(ours)
+                        ours.insert(*name, number_of(subject));
                     }
-                });
-                *set = translated.collect::<Result<Vec<u32>, StoreError>>()?.into();
+                }
+                *set = set.iter().map(|name| ours.get(name).copied().unwrap_or_default()).collect();
             }
         }
         Ok(added)

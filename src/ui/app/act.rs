@@ -207,6 +207,11 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             }
         }
         Action::Explain => panes::to_why(model),
+        Action::Beside if model.output.beside().is_some() => model.output.set_beside(None),
+        Action::Beside => {
+            let label = "beside which run or recording (its own: enter)".to_owned();
+            prompt_for(model, Purpose::Beside, label, "");
+        }
         Action::Edit => {
             if let Some(step) = model.chosen().cloned() {
                 let line = if model.source.step.as_ref() == Some(&step) { model.source.window.cursor + 1 } else { 1 };

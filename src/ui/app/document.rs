@@ -10,9 +10,10 @@ use super::lines::Lines;
 use super::picture::Picture;
 use super::run::duration;
 use crate::feedback::Diagnosis;
+use crate::interop::compare::Verdict;
 use crate::step::{Chunk, Display, Effect, Execution, Millis, Outcome, StepError, StepId, Stream};
 use crate::ui::view::ansi::{self, Look};
-use crate::workbench::CallView;
+use crate::workbench::{Beside, CallView};
 
 /// Up to so many bytes are made lines of at once.
 const CHEAP: usize = 64 << 10;
@@ -50,6 +51,8 @@ pub enum Kind {
     Proposal(usize, bool),
     /// A line that a proposed change adds, or takes away.
     Change(bool),
+    /// Two sides with a tab between them: the heads of the columns, or a difference.
+    Pair(bool),
 }
 
 /// What one step printed, showed and failed with.
@@ -70,6 +73,8 @@ pub struct Document {
     reasons: Vec<(Kind, String)>,
     /// What calls it made.
     calls: Vec<(Kind, String)>,
+    /// How it stands to a recording, or to another run.
+    beside: Vec<(Kind, String)>,
     /// Why it failed.
     pub why: Option<Arc<Diagnosis>>,
     /// Whether the step is running, so that more may come.
@@ -243,6 +248,93 @@ impl Document {
         }
     }
 
+    /// Tells how the output of `step` stands to a recording's, or to another run's; nothing of it any more where there
+    /// is none.
+    pub fn set_beside(&mut self, step: &StepId, beside: Option<&Beside>) {
+        self.beside.clear();
+        let Some(all) = beside else { return };
+        let mut push = |kind, text: String| self.beside.push((kind, text));
+        let other = all.other.as_deref();
+        push(Kind::Heading, format!("beside {}", other.unwrap_or("the recording")));
+        let counts = [
+            (all.count(Verdict::Same), "the same"),
+            (all.count(Verdict::Alike), "alike"),
+            (all.count(Verdict::Different), "different"),
+            (all.count(Verdict::Nondeterministic), "different by chance"),
+            (all.not_run.len(), "not run"),
+            (all.only_here.len(), if other.is_some() { "here only" } else { "not recorded" }),
+            (all.only_there.len(), "there only"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        let tally = format!("of all steps: {}", counts.collect::<Vec<_>>().join(", "));
+        push(Kind::Trace, tally);
+        match &all.divergence {
+            Some(first) if first.step == *step => {
+                push(Kind::Remark, "this is the first divergence of the run".to_owned());
+                for cause in first.caused_by.iter().filter(|cause| *cause != step) {
+                    push(Kind::Fact(Some(cause.clone())), format!("it follows from {cause}"));
+                }
+            }
+            Some(first) => {
+                push(Kind::Fact(Some(first.step.clone())), format!("the first divergence is {}", first.step))
+            }
+            None => {}
+        }
+        let Some(found) = all.step(step) else {
+            let why = match (all.only_here.contains(step), other) {
+                (true, Some(_)) => "the other run has no such step",
+                (true, None) => "nothing was recorded of this step",
+                (false, Some(_)) => "it was not run on one side",
+                (false, None) => "it was not run since it was recorded",
+            };
+            return push(Kind::Remark, why.to_owned());
+        };
+        push(
+            Kind::Why,
+            match found.verdict {
+                Verdict::Same => "the same output".to_owned(),
+                Verdict::Alike => "the same output, but for what means nothing".to_owned(),
+                Verdict::Different => "the output differs".to_owned(),
+                Verdict::Nondeterministic => {
+                    "the output differs, and consults what no replay can give again".to_owned()
+                }
+            },
+        );
+        if !found.differences.is_empty() {
+            let heads = if other.is_none() { "RECORDED\tRE-RUN" } else { "THERE\tHERE" };
+            push(Kind::Pair(true), heads.to_owned());
+        }
+        for difference in &found.differences {
+            let side = |text: &Option<String>| -> Vec<String> {
+                text.iter().flat_map(|text| text.lines()).map(|line| line.replace('\t', "    ")).collect()
+            };
+            let (left, right) = (side(&difference.recorded), side(&difference.rerun));
+            for at in 0..left.len().max(right.len()) {
+                let line = |side: &[String]| side.get(at).cloned().unwrap_or_default();
+                push(Kind::Pair(false), format!("{}\t{}", line(&left), line(&right)));
+            }
+        }
+        if found.more > 0 {
+            push(Kind::Trace, format!("and {} more differences", found.more));
+        }
+        if !found.source.is_empty() {
+            push(Kind::Remark, "its source is another:".to_owned());
+        }
+        for line in found.source.lines() {
+            let kind = match line.as_bytes().first() {
+                Some(b'+') => Kind::Change(true),
+                Some(b'-') => Kind::Change(false),
+                _ => Kind::Trace,
+            };
+            push(kind, format!("    {line}"));
+        }
+    }
+
+    /// The first line of how it stands to another.
+    pub fn beside_at(&self) -> Option<usize> {
+        (!self.beside.is_empty()).then(|| self.len() - self.beside.len())
+    }
+
     fn error(&mut self, error: &StepError, title: &str) {
         if let Some(context) = &error.context {
             self.error(context, "first");
@@ -298,7 +390,7 @@ impl Document {
 
     /// How many lines.
     pub fn len(&self) -> usize {
-        self.printed.len() + self.rest.len() + self.reasons.len() + self.calls.len()
+        self.printed.len() + self.rest.len() + self.reasons.len() + self.calls.len() + self.beside.len()
     }
 
     /// Whether there is nothing to show.
@@ -314,7 +406,7 @@ impl Document {
     /// A line as it came, and what it is.
     pub fn line(&self, at: usize) -> (Kind, Cow<'_, str>) {
         if at >= self.printed.len() {
-            let mut after = self.rest.iter().chain(&self.reasons).chain(&self.calls);
+            let mut after = self.rest.iter().chain(&self.reasons).chain(&self.calls).chain(&self.beside);
             return match after.nth(at - self.printed.len()) {
                 Some((kind, text)) => (kind.clone(), Cow::Borrowed(text)),
                 None => (Kind::Remark, Cow::Borrowed("")),

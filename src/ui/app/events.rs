@@ -108,7 +108,20 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 model.context.take(step, context);
             }
         }
-        Event::Ran { .. } | Event::Repaired { .. } => {}
+        Event::Ran { .. } => {
+            // What it was set beside stands to other outputs now.
+            if let Some(beside) = model.output.beside() {
+                effects.push(Effect::Ask(Command::Beside { other: beside.other.clone() }));
+            }
+        }
+        Event::Repaired { .. } => {}
+        Event::Beside(beside) => {
+            let is_new = model.output.beside().is_none();
+            model.output.set_beside(Some(beside));
+            if is_new {
+                panes::to_beside(model);
+            }
+        }
         Event::Calls { step, calls } => model.output.take_calls(&step, &calls),
         Event::Turn { step, turn } => {
             let level = if turn.verdict == Verdict::Passed { Level::Info } else { Level::Warning };

@@ -8,7 +8,7 @@ pub use super::document::Kind;
 use super::window::Window;
 use crate::feedback::Diagnosis;
 use crate::step::{Chunk, Millis, StepId};
-use crate::workbench::CallView;
+use crate::workbench::{Beside, CallView};
 
 /// The panel's state.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub struct Output {
     order: Vec<StepId>,
     /// Why steps failed, as far as it was told: for the execution that began then.
     whys: HashMap<StepId, (Millis, Arc<Diagnosis>)>,
+    /// What the run is set beside, if it is.
+    beside: Option<Arc<Beside>>,
     /// What is seen.
     pub window: Window,
     /// Whose output the window is on.
@@ -109,6 +111,19 @@ impl Output {
         }
     }
 
+    /// Sets the run beside another, or no more.
+    pub fn set_beside(&mut self, beside: Option<Arc<Beside>>) {
+        self.beside = beside;
+        for (step, document) in &mut self.documents {
+            document.set_beside(step, self.beside.as_deref());
+        }
+    }
+
+    /// What the run is set beside.
+    pub fn beside(&self) -> Option<&Arc<Beside>> {
+        self.beside.as_ref()
+    }
+
     /// Takes what calls a step made.
     pub fn take_calls(&mut self, step: &StepId, calls: &[CallView]) {
         if let Some(document) = self.documents.get_mut(step).filter(|document| !document.live) {
@@ -116,7 +131,10 @@ impl Output {
         }
     }
 
-    fn put(&mut self, step: &StepId, document: Document) {
+    fn put(&mut self, step: &StepId, mut document: Document) {
+        if !document.live {
+            document.set_beside(step, self.beside.as_deref());
+        }
         self.documents.insert(step.clone(), document);
         self.order.retain(|other| other != step);
         self.order.push(step.clone());

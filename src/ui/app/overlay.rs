@@ -87,6 +87,8 @@ pub enum Purpose {
     Answer(QuestionId),
     /// Why a patch is turned down.
     Reject(PatchId),
+    /// The run's directory, or the recording, that this run is set beside.
+    Beside,
     /// A remark on a patch, and on which line of it.
     Comment(PatchId, String),
 }

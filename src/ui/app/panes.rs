@@ -209,6 +209,15 @@ pub fn to_why(model: &mut Model) {
     }
 }
 
+/// Shows the output, at how it stands to what the run is set beside.
+pub fn to_beside(model: &mut Model) {
+    model.show(Pane::Output);
+    if let Some(at) = model.output.shown().and_then(|document| document.beside_at()) {
+        go(model, Pane::Output, usize::MAX);
+        go(model, Pane::Output, at);
+    }
+}
+
 /// Puts the cursor of the source on the name that is sought, once its step's source is there.
 pub fn seek(model: &mut Model) {
     let Some((step, name)) = model.sought.take_if(|(step, _)| model.source.step.as_ref() == Some(step)) else {

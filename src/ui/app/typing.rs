@@ -263,7 +263,7 @@ fn typed(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) {
                 prompt.problem = new_id(model, prompt).err();
             }
         }
-        Purpose::Answer(_) | Purpose::Reject(_) | Purpose::Comment(..) => {}
+        Purpose::Answer(_) | Purpose::Reject(_) | Purpose::Comment(..) | Purpose::Beside => {}
     }
 }
 
@@ -318,6 +318,11 @@ fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> b
                 false
             }
         },
+        Purpose::Beside => {
+            let other = Some(prompt.field.text().trim().to_owned()).filter(|text| !text.is_empty());
+            effects.push(Effect::Ask(Command::Beside { other }));
+            true
+        }
         Purpose::Reject(patch) => {
             let comment = Some(prompt.field.text().trim().to_owned()).filter(|text| !text.is_empty());
             effects.push(Effect::Ask(Command::Reject { patch: *patch, comment }));

@@ -50,6 +50,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
             Kind::Fact(Some(_)) => Role::Link,
             Kind::Proposal(_, true) => Role::Patch,
             Kind::Proposal(_, false) => Role::Warning,
+            Kind::Pair(true) => Role::Title,
+            Kind::Pair(false) => Role::Text,
             Kind::Change(true) => Role::Added,
             Kind::Change(false) => Role::Removed,
         };
@@ -59,6 +61,18 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
             if let Some(picture) = document.picture(which) {
                 pen.line(area, &half_blocks(pen, &picture.row(row, width)));
             }
+            y += 1;
+            at += 1;
+            skip = 0;
+            continue;
+        }
+        if let Kind::Pair(is_head) = kind {
+            let row = inside.row(y);
+            pen.hit(row, Target::Line(Pane::Output, at));
+            if at == window.cursor && model.focus == Pane::Output {
+                pen.shade(Area { x: row.x - 1, width: row.width + 1, ..row }, pen.style(Role::Selected));
+            }
+            pen.line(row, &pair(pen, &raw, is_head, width));
             y += 1;
             at += 1;
             skip = 0;
@@ -108,6 +122,21 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         skip = 0;
         at += 1;
     }
+}
+
+/// Two sides, each in half of the width.
+fn pair(pen: &Pen<'_>, sides: &str, is_head: bool, width: usize) -> Line<'static> {
+    let (left, right) = sides.split_once('\t').unwrap_or((sides, ""));
+    let half = width.saturating_sub(3) / 2;
+    let (old, new) = if is_head { (Role::Title, Role::Title) } else { (Role::Removed, Role::Added) };
+    let cell = |text: &str, role: Role| pen.span(text::pad(&text::cut(&shown(text), half), half), role);
+    let between = pen.span(format!(" {} ", pen.glyphs().frame.down), Role::Border);
+    Line::from(vec![cell(left, old), between, cell(right, new)])
+}
+
+/// A line of output without what a terminal would do with it.
+fn shown(line: &str) -> String {
+    ansi::line(line, ansi::Look::default()).0.text
 }
 
 /// A row of a picture: each column shows two dots, one above the other; in shades where there are no colours.

@@ -80,6 +80,12 @@ fn why_a_step_failed() {
     screens("output-proposed", "} } } } E j j j j enter", &[(80, 24)]);
 }
 
+#[test]
+fn output_beside() {
+    screens("output-beside", "k k 3 B enter", &[(80, 24), (120, 40)]);
+    screens("output-beside-another", "k k 3 B . . / b enter", &[(80, 24)]);
+}
+
 /// A figure of two colours, as a step would show it.
 fn figure() -> String {
     let mut bytes = Vec::new();
