@@ -236,3 +236,90 @@ fn texts(given: &str, path: &Path) -> Result<Texts, Failure> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::{Author, Chunk, Kind, Provenance, Stream};
+    use crate::store::Store;
+
+    /// A run with these steps: the id, the text, and what was printed where it ran.
+    fn run(steps: &[(&str, &str, Option<&str>)]) -> (tempfile::TempDir, Snapshot) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let rows = steps.iter().map(|(id, text, printed)| {
+            let id: StepId = id.parse().unwrap();
+            let version = store.record_version(&id, text.as_bytes(), &Provenance::new(Author::Person, 1)).unwrap();
+            if let Some(printed) = printed {
+                let mut execution = Execution::new(id.clone(), version, 2);
+                execution.output.chunks.push(Chunk { stream: Stream::Stdout, text: (*printed).to_owned() });
+                store.record_execution(execution.into()).wait().unwrap();
+            }
+            Arc::new(StepRow {
+                id,
+                kind: Kind::Step,
+                status: Status::Fresh,
+                reasons: Vec::new(),
+                version,
+                summary: None,
+                agent: None,
+                duration_us: None,
+                error: None,
+                caused_by: None,
+                recorded: false,
+                recording: false,
+                nondeterministic: Vec::new(),
+                reads: Vec::new(),
+                writes: Vec::new(),
+                syntax_error: None,
+            })
+        });
+        let steps = rows.collect();
+        (dir, Snapshot { steps, ..Snapshot::default() })
+    }
+
+    fn beside(own: &(tempfile::TempDir, Snapshot), other: Option<&Path>) -> Result<Beside, Failure> {
+        let store = Reader::open(own.0.path()).unwrap();
+        Sides::of(store, &own.1, own.0.path(), other.map(|path| path.display().to_string())).compare()
+    }
+
+    #[test]
+    fn two_runs_of_one_task_are_set_side_by_side() {
+        let own = run(&[
+            ("1", "print(1)", Some("1\n")),
+            ("2", "n = 3\nprint(n)", Some("took 1.2 ms, 3\n")),
+            ("3", "", None),
+            ("4", "x", None),
+        ]);
+        let (other, _) = run(&[
+            ("1", "print(1)", Some("1\n")),
+            ("2", "n = 2\nprint(n)", Some("took 9.7 ms, 2\n")),
+            ("3", "", Some("")),
+            ("5", "", None),
+        ]);
+        let found = beside(&own, Some(other.path())).unwrap();
+        let verdicts: Vec<_> = found.steps.iter().map(|one| (one.step.as_str(), one.verdict)).collect();
+        assert_eq!(verdicts, [("1", Verdict::Same), ("2", Verdict::Different)]);
+        let two = &found.steps[1];
+        assert!(two.source.contains("-n = 2\n+n = 3\n"), "{}", two.source);
+        assert_eq!(two.differences[0].recorded.as_deref(), Some("took 9.7 ms, 2"));
+        let ids = |steps: &[StepId]| steps.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!((ids(&found.not_run), ids(&found.only_here)), (vec!["3".into()], vec!["4".into()]));
+        assert_eq!(ids(&found.only_there), ["5"]);
+        assert_eq!(found.divergence.unwrap().step.as_str(), "2");
+    }
+
+    #[test]
+    fn a_recording_is_read_as_it_is_and_what_is_none_says_so() {
+        let own = run(&[("001_x", "x = 1\nprint(x)\n", Some("2\n"))]);
+        let file = own.0.path().join("a.ipynb");
+        let cell = serde_json::json!({"cell_type": "code", "execution_count": 1, "metadata": {}, "source": "x = 1\nprint(x)",
+            "outputs": [{"output_type": "stream", "name": "stdout", "text": "1\n"}]});
+        let notebook = serde_json::json!({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]});
+        std::fs::write(&file, notebook.to_string()).unwrap();
+        let found = beside(&own, Some(Path::new("a.ipynb"))).unwrap();
+        assert_eq!(found.count(Verdict::Different), 1, "{found:?}");
+        assert!(beside(&own, Some(Path::new("nowhere"))).unwrap_err().what.starts_with("nowhere: "));
+        assert_eq!(beside(&own, None).unwrap_err().what, "no step has a recorded output");
+    }
+}

@@ -18,6 +18,9 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         let row = model.chosen_row();
         let lines: &[&str] = match row.map(|row| row.status) {
             None => &[],
+            Some(Status::Never) if row.is_some_and(|row| row.recorded) => {
+                &["nothing was printed or shown when it was recorded", "", "x  runs it with what it needs"]
+            }
             Some(Status::Never) => &["it has never been run", "", "x  runs it with what it needs"],
             Some(Status::Running) => &["it runs and has printed nothing yet"],
             Some(Status::Blocked) => &["it could not run: a step that it needs failed"],

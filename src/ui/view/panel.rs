@@ -98,13 +98,7 @@ fn about(model: &Model, pane: Pane) -> String {
         },
         Pane::Output => match model.output.shown() {
             Some(document) if document.live => "running".to_owned(),
-            // Whose output it is must never be in doubt: a recording's, or that of a run made here.
-            Some(document) => match &document.execution {
-                Some(execution) if execution.outcome == Outcome::Recorded => "RECORDED".to_owned(),
-                Some(_) if model.chosen_row().is_some_and(|row| row.recording) => "RE-RUN".to_owned(),
-                _ => String::new(),
-            },
-            None => String::new(),
+            _ => String::new(),
         },
         Pane::State => match &model.state.at {
             Some(at) => match &model.state.other {
@@ -134,7 +128,10 @@ fn place(model: &Model, pane: Pane) -> String {
             }
         }
         Pane::Source => of(&model.source.window, model.source.lines.len()),
-        Pane::Output => of(&model.output.window, model.output.shown().map_or(0, |document| document.len())),
+        Pane::Output => {
+            let lines = of(&model.output.window, model.output.shown().map_or(0, |document| document.len()));
+            [whose(model), &lines].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+        }
         Pane::State => of(&model.state.window, model.state.rows.len()),
         Pane::Patch => {
             let hunk = model.patches.progress().map(|(at, all)| format!("hunk {at}/{all}  ")).unwrap_or_default();
@@ -142,6 +139,16 @@ fn place(model: &Model, pane: Pane) -> String {
         }
         Pane::History => of(&model.history.window, model.history.rows.len()),
         Pane::Context => of(&model.context.window, model.context.rows.len()),
+    }
+}
+
+/// Whose output is shown. It must never be in doubt, at no size of the screen: a recording's, or that of a run made here.
+fn whose(model: &Model) -> &'static str {
+    let execution = model.output.shown().and_then(|document| document.execution.as_ref());
+    match execution {
+        Some(execution) if execution.outcome == Outcome::Recorded => "RECORDED",
+        Some(_) if model.chosen_row().is_some_and(|row| row.recording) => "RE-RUN",
+        _ => "",
     }
 }
 
