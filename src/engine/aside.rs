@@ -223,7 +223,8 @@ impl Engine {
             if let Ok((process, refused_too)) = node.process.fork_aside(&head, Some(main))
                 && refused_too.is_some() == refused.is_some()
             {
-                nodes.push(Node { process, state: node.state.clone(), line: node.line.clone(), ran: node.ran.clone() });
+                let (line, ran) = (node.line.clone(), node.ran.clone());
+                nodes.push(Node { process, state: node.state.clone(), line, ran, degraded: false });
             }
         }
         let isolation = refused.map_or(Isolation::Kernel, |why| Isolation::Copy { why });

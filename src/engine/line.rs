@@ -38,17 +38,25 @@ pub(super) struct Node {
     pub(super) line: Vec<Key>,
     /// Those of them whose code ran in it: they may have left more than a state tells.
     pub(super) ran: Vec<Key>,
+    /// Whether it is a fork of a process that held what none can take along: it is looked at and never run from.
+    pub(super) degraded: bool,
 }
 
 impl Node {
     pub(super) fn new(process: Process) -> Self {
-        Self { process, state: State::default(), line: Vec::new(), ran: Vec::new() }
+        Self { process, state: State::default(), line: Vec::new(), ran: Vec::new(), degraded: false }
     }
 
     /// A copy of it, in a process of its own.
     pub(super) fn forked(&mut self) -> Result<Self, EngineError> {
         let process = self.process.fork()?;
-        Ok(Self { process, state: self.state.clone(), line: self.line.clone(), ran: self.ran.clone() })
+        let (line, ran) = (self.line.clone(), self.ran.clone());
+        Ok(Self { process, state: self.state.clone(), line, ran, degraded: !self.can_begin() })
+    }
+
+    /// Whether a fork of it can be run from.
+    pub(super) fn can_begin(&self) -> bool {
+        !self.degraded && !self.state.is_held()
     }
 
     /// Whether nothing ran in it that is not part of `line`, in the same order.

@@ -81,7 +81,7 @@ impl Engine {
             return Err(EngineError { what: "the interpreter is gone".into(), hint: None });
         };
         let nodes = self.checkpoints.iter_mut().chain(&mut self.live);
-        Ok((root, nodes.filter(|node| leads_to(tasks, node)).max_by_key(|node| node.line.len())))
+        Ok((root, nodes.filter(|node| node.can_begin() && leads_to(tasks, node)).max_by_key(|node| node.line.len())))
     }
 }
 

@@ -98,7 +98,7 @@ impl Engine {
             }
         }
         let mut order: Vec<usize> = (0..self.checkpoints.len())
-            .filter(|&i| self.checkpoints.get(i).is_some_and(|n| n.is_clean(keys)))
+            .filter(|&i| self.checkpoints.get(i).is_some_and(|n| n.can_begin() && n.is_clean(keys)))
             .collect();
         order.sort_by_key(|&i| std::cmp::Reverse(self.checkpoints.get(i).map_or(0, |n| n.ran.len())));
         for index in order.into_iter().take(3) {
@@ -204,7 +204,8 @@ impl Engine {
     ) -> Result<Rebuilt, EngineError> {
         let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
         let mut node = loop {
-            let held = self.checkpoints.iter().enumerate().filter(|(_, node)| node.prefix(&keys).is_some());
+            let can = |node: &Node| node.can_begin() && node.prefix(&keys).is_some();
+            let held = self.checkpoints.iter().enumerate().filter(|(_, node)| can(node));
             let Some(nearest) = held.max_by_key(|(_, node)| node.line.len()).map(|(place, _)| place) else {
                 break Node::new(self.line()?);
             };
@@ -300,7 +301,13 @@ impl Engine {
             && live.line == walk.keys
         {
             let process = live.process.fork()?;
-            let node = Node { process, state: live.state.clone(), line: Vec::new(), ran: Vec::new() };
+            let (line, ran) = (Vec::new(), Vec::new());
+            let node = Node { process, state: live.state.clone(), line, ran, degraded: true };
+            return Ok(Side { node, _aside: None });
+        }
+        // One that can't be run from can be looked at.
+        let there = self.checkpoints.iter_mut().find(|node| node.line == walk.keys);
+        if let Some(Ok(node)) = there.map(Node::forked) {
             return Ok(Side { node, _aside: None });
         }
         let kept = self.live.take();

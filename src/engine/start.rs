@@ -13,13 +13,14 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 20] = [
+const MODULES: [(&str, &str); 21] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
+    ("held", include_str!("worker/held.py")),
     ("hidden", include_str!("worker/hidden.py")),
     ("inside", include_str!("worker/inside.py")),
     ("ipython", include_str!("worker/ipython.py")),

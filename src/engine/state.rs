@@ -49,6 +49,11 @@ impl State {
         self.names.keys().filter(|name| !name.starts_with('@'))
     }
 
+    /// Whether the process holds threads, children or descriptors that a fork can't take along.
+    pub(super) fn is_held(&self) -> bool {
+        self.names.contains_key("@held")
+    }
+
     /// A digest of all hidden state whose names start with `prefix`.
     pub(super) fn prefix_digest(&self, prefix: &str) -> Digest {
         let parts: Vec<Vec<u8>> = self
@@ -195,6 +200,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "inline" => "how figures are shown".into(),
         "cwd" => "the working directory".into(),
         "sys:path" => "the module search path".into(),
+        "held" => "what steps left open".into(),
         "recursionlimit" => "the recursion limit".into(),
         "warnings" => "the warnings filters".into(),
         "locale" => "the locale".into(),

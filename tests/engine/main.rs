@@ -8,6 +8,7 @@ mod aside;
 mod failing;
 mod halts;
 mod harness;
+mod held;
 mod libraries;
 mod limits;
 mod verify;

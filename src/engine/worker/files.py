@@ -12,10 +12,10 @@ import stat
 import sys
 from _thread import get_ident as _get_ident
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_fsdecode, _getcwd = os.fsdecode, os.getcwd
+_fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
 _open, _read, _close, _fstat, _listdir = os.open, os.read, os.close, os.fstat, os.listdir
 
 
@@ -156,6 +156,22 @@ class Files:
                 if path not in self.writes:
                     self.writes[path] = self._copy(path)
 
+    def watch(self, paths: Iterable[str]) -> None:
+        """Before the step: what it writes to these comes through descriptors that were left open, and raises no event."""
+        self.watched = {}
+        for given in paths:
+            path = self._path(given)
+            if path is not None:
+                self.watched[path] = _stamp(path)
+                self.writes[path] = self._copy(path)
+
+    def settle(self) -> None:
+        """After the step: those that it did not write to are as they were."""
+        touched = {what for kind, what in self.effects if kind != "read" and isinstance(what, str)}
+        for path, before in self.watched.items():
+            if path not in touched and _stamp(path) == before:
+                del self.writes[path]
+
     def note_new(self) -> None:
         """After the step: files that a program that it started left."""
         if not self.everything:
@@ -239,6 +255,14 @@ class Files:
             watching(name, "exists")
         watching("scandir", "list")
         watching("listdir", "list")
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    try:
+        found = _stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def mark(path: str) -> str:

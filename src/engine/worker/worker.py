@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any, Collection, Iterable
 
-from . import calls, codec, errors, files, hidden, inside, kernel, magics, names, packages, shown, space, uses, walk, wall, wire
+from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _COROUTINE = 0x80
@@ -86,6 +86,8 @@ class Worker:
         self.hidden.pieces["@inline"] = hidden.Piece(
             lambda: self.shown.inline, lambda value: setattr(self.shown, "inline", value)
         )  # fmt: skip
+        self.held = held.Holdings()
+        self.hidden.pieces["@held"] = hidden.Piece(self.held.value, _release)
         self.hidden.start()
         self.hidden.track("builtins")
         self.seen_modules = set(sys.modules)
@@ -171,7 +173,8 @@ class Worker:
         is to execute steps is put behind the wall, and says what of it does not stand.
         """
         self._flush()
-        generator = random.getstate()
+        generator, opened = random.getstate(), [number for number in self.held.opened() if int(number) not in fds]
+        offsets = self.held.offsets(opened)
         gc.freeze()
         start = _perf()
         pid = os.fork()
@@ -184,6 +187,7 @@ class Worker:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         # CPython seeds `random` anew in every child.
         self.hidden.pieces["@random"].put(generator)
+        self.held.part(opened, offsets)
         self.children = []
         self.wire.close()
         self.wire = wire.Wire(fds[0])
@@ -205,6 +209,7 @@ class Worker:
             self.wire.send({"walls": told, "unhidden": self.unhidden}, fds=[] if listener is None else [listener])
             if listener is not None:
                 os.close(listener)
+        self.held.settle(opened)
 
     def _go_aside(self, aside: dict[str, Any]) -> None:
         """Sees other directories in the place of the run's. Behind a wall the root has to show them."""
@@ -270,6 +275,7 @@ class Worker:
         # Identities only: to hold the values would keep them from dying when the step drops them.
         before = _Bindings(self.namespace)
         self.files.clear()
+        self.files.watch(self.held.written)
         pre = self._pre_closure(used)
         for module in pre.modules:
             self.hidden.track(module)
@@ -315,6 +321,7 @@ class Worker:
         error = None
         self._flush()
         self._mend_streams()
+        self.files.settle()
         self.files.note_new()
         del code, tree
         reply["displays"] = self.shown.items
@@ -447,6 +454,7 @@ class Worker:
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
         pre.arrived()
+        self.held.look(self.children)
         hidden_changed = self.hidden.collect(hidden_values)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
         reads: dict[str, Any] = {}
@@ -518,7 +526,7 @@ class Worker:
             "effects": _effects(self.files, self.hidden.environ, self.imported),
             "clock": sorted(clock),
             "doubts": sorted(set(self.files.doubts)),
-            "left_behind": self._left_behind(),
+            "left_behind": self.held.new,
             "packages": self._packages(pre.tops),
             "answers": self.answers,
             "calls": calls.ASKER.frames,
@@ -605,17 +613,6 @@ class Worker:
                     found.add(start + word)
         # What it set is not thereby read.
         return {n for n in found if n in known or n in self.space.components or n not in changed or n in GENERATORS}, prefixes
-
-    def _left_behind(self) -> list[str]:
-        """Threads, children and descriptors that a fork can't take along."""
-        found = []
-        try:
-            threads = len(os.listdir("/proc/self/task"))
-            if threads > 1:
-                found.append(f"{threads - 1} threads")
-        except OSError:
-            pass
-        return found
 
     def _packages(self, tops: set[str]) -> list[dict[str, Any]]:
         """The packages that the step could reach, with those that they use, and those that it was the first to import."""
@@ -814,6 +811,11 @@ class _Imports:
         except AttributeError:
             return None
         return spec
+
+
+def _release(value: Any) -> None:
+    if value:
+        raise ValueError("what another process holds can't be had here")
 
 
 def _copy_of(fd: int) -> int:

@@ -1,0 +1,152 @@
+"""What a process holds that a fork of it can't take along: threads, children, sockets, files open for writing.
+
+It is state (`@held`) that has no form as bytes. A fork of a process that holds any is looked at and never run from.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, Collection
+
+from . import codec
+
+try:
+    import fcntl
+except ImportError:  # where nothing forks
+    fcntl = None  # type: ignore[assignment]
+
+_WRITABLE = ", open for writing"
+_listdir, _readlink, _fstat = os.listdir, os.readlink, os.stat
+
+
+class Held(list):  # type: ignore[type-arg]
+    """The things by their marks, sorted."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise codec.Uncarryable("threads, processes or descriptors that a step left open")
+
+
+class Holdings:
+    """What this process holds besides what it began with."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, str] = {}  # by mark, of those that are there now
+        self._own: set[str] = set()  # descriptors that are no step's
+        self.written: set[str] = set()  # files that are open for writing
+        self.new: list[str] = []  # what the last step left, in words
+        self.settle()
+
+    def settle(self, others: Collection[str] = ()) -> None:
+        """Takes what is open now, but for `others`, as the process's own."""
+        self._own = {number for number in _descriptors() if number not in others}
+
+    def opened(self) -> list[str]:
+        """The descriptors that are open and not the process's own."""
+        return [number for number in _descriptors() if number not in self._own]
+
+    def look(self, children: Collection[int]) -> None:
+        """Finds what is held now; `children` are the process's own."""
+        found: dict[str, str] = {}
+        threads = [tid for tid in _entries("/proc/self/task") if tid != str(os.getpid())]
+        for tid in threads:
+            found[f"thread {tid}"] = "a thread"
+        for tid in [str(os.getpid()), *threads]:
+            for pid in _read(f"/proc/self/task/{tid}/children").split():
+                # One that has ended holds nothing.
+                if int(pid) not in children and _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"]):
+                    found[f"process {pid}"] = "a process"
+        self.written.clear()
+        for number in self.opened():
+            what = _descriptor(number)
+            if what is not None:
+                found[f"fd {number} {what[0]}"] = what[1]
+                if what[1].endswith(_WRITABLE):
+                    self.written.add(what[0])
+        self.new = sorted(words for mark, words in found.items() if mark not in self.words)
+        self.words = found
+
+    def value(self) -> Held:
+        """What stands for all of it."""
+        return Held(sorted(self.words))
+
+    @staticmethod
+    def offsets(opened: list[str]) -> dict[int, int]:
+        """Where each file stands that is only read."""
+        found: dict[int, int] = {}
+        for number in opened:
+            try:
+                # Nothing to see to where it is gone by now, or is no file.
+                if _descriptor(number) is None and stat.S_ISREG(_fstat(int(number)).st_mode):
+                    found[int(number)] = os.lseek(int(number), 0, os.SEEK_CUR)
+            except OSError:
+                continue
+        return found
+
+    @staticmethod
+    def part(opened: list[str], offsets: dict[int, int]) -> None:
+        """In a fork: lets go of what it can't share, and gives files that are read a place of their own.
+
+        A pipe or a socket ends for who waits at its other end only when nobody holds this one any more.
+        """
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for number in opened:
+            if _descriptor(number) is not None:
+                os.dup2(nothing, int(number), False)
+        os.close(nothing)
+        for number, offset in offsets.items():
+            try:
+                own = os.open(f"/proc/self/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.lseek(own, offset, os.SEEK_SET)
+                    os.dup2(own, number, os.get_inheritable(number))
+                finally:
+                    os.close(own)
+            except OSError:
+                continue
+
+
+def _entries(path: str) -> list[str]:
+    try:
+        return _listdir(path)
+    except OSError:
+        return []
+
+
+def _descriptors() -> list[str]:
+    # The one that the listing itself takes is gone by now.
+    return [number for number in _entries("/proc/self/fd") if _is_open(int(number))]
+
+
+def _is_open(number: int) -> bool:
+    try:
+        _fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _descriptor(number: str) -> tuple[str, str] | None:
+    """What a descriptor is that can't be shared with a fork; nothing where it can, or is gone."""
+    try:
+        target = _readlink(f"/proc/self/fd/{number}")
+        mode = _fstat(int(number)).st_mode
+        flags = fcntl.fcntl(int(number), fcntl.F_GETFL)
+    except OSError:
+        return None
+    if stat.S_ISSOCK(mode):
+        return target, "a socket"
+    if stat.S_ISFIFO(mode):
+        return target, "a pipe"
+    if stat.S_ISREG(mode):
+        writable = flags & os.O_ACCMODE != os.O_RDONLY
+        return (target, os.path.basename(target)[:80] + _WRITABLE) if writable else None
+    return (target, "an event descriptor") if target.startswith("anon_inode:") else None

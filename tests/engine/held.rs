@@ -1,0 +1,104 @@
+//! What a fork can't take along: such a state is looked at, and made anew before anything runs from it.
+
+use super::harness::Run;
+use reweave::engine::OnError;
+
+/// Adds a checkpoint between the steps: long enough for one to pay.
+const LONG: &str = "import time\ntime.sleep(0.15)\n";
+
+#[test]
+fn a_step_after_threads_runs_where_the_threads_are() {
+    let steps = [
+        ("1", "import queue, threading\nasked, told, k = queue.SimpleQueue(), queue.SimpleQueue(), 1\n"),
+        (
+            "2",
+            "def work():\n    while True:\n        told.put(asked.get() * 2)\nthreading.Thread(target=work, daemon=True).start()\n",
+        ),
+        ("3", LONG),
+        ("4", "asked.put(k)\nprint(told.get(timeout=20))\n"),
+        ("5", LONG),
+        ("6", "asked.put(5)\nprint(told.get(timeout=20))\n"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    run.update(&steps);
+    let mut after = steps;
+    after[3].1 = "asked.put(k + 1)\nprint(told.get(timeout=20))\n";
+    let told = run.update(&after);
+    assert_eq!(told.results["4"], "4\n None");
+    assert_eq!(told.results["6"], "10\n None");
+    assert!(told.ran.contains(&"4".to_owned()) && !told.ran.contains(&"1".to_owned()), "{told:?}");
+    // To look at a state needs no thread.
+    assert_eq!(run.states(&after)[4]["k"], "1");
+}
+
+#[test]
+fn a_thread_that_no_name_holds_is_started_again() {
+    let steps = [
+        ("1", "import threading, time\nbox = [0]\n"),
+        (
+            "2",
+            "def work():\n    box.append(1)\n    time.sleep(60)\nt = threading.Thread(target=work, daemon=True)\nt.start()\nwhile len(box) < 2:\n    time.sleep(0.01)\ndel t\n",
+        ),
+        ("3", "print(threading.active_count(), box)\n"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    assert_eq!(run.update(&steps).results["3"], "2 [0, 1]\n None");
+    run.restart();
+    let mut after = steps;
+    after[2].1 = "print(box, threading.active_count())\n";
+    let told = run.update(&after);
+    assert_eq!(told.results["3"], "[0, 1] 2\n None");
+    assert_eq!(told.rebuilt, 1);
+}
+
+#[test]
+fn children_and_files_left_open_are_not_shared_with_a_fork() {
+    let steps = [
+        ("1", "with open('in.txt', 'w') as h:\n    h.write('abcdefgh' * 4000)\n"),
+        (
+            "2",
+            "import subprocess\nchild = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\nlog = open('log.txt', 'w')\n",
+        ),
+        ("3", "source = open('in.txt', 'rb', buffering=0)\n"),
+        ("4", LONG),
+        (
+            "5",
+            "child.stdin.write(b'one\\n')\nchild.stdin.flush()\nprint(child.stdout.readline(), source.read(3))\nlog.write('x')\n",
+        ),
+        ("6", LONG),
+        ("7", "print(source.read(2))\n"),
+        ("8", "child.stdin.close()\nchild.stdout.close()\nprint(child.wait(20))\nlog.close()\n"),
+        ("9", LONG),
+        ("a", "print(open('log.txt').read())\n"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    let first = run.update(&steps);
+    assert_eq!(first.results["5"], "b'one\\n' b'abc'\n None");
+    assert_eq!(first.results["a"], "x\n None");
+    for place in [4, 6, 9] {
+        let mut after = steps;
+        let text = format!("{}print(1)\n", steps[place].1);
+        after[place].1 = &text;
+        let mut truth = Run::new(OnError::Block);
+        let told = run.update(&after);
+        assert_eq!(told.results, truth.update(&after).results, "{place}");
+    }
+}
+
+#[test]
+fn a_file_that_is_read_stands_where_it_stood_for_each() {
+    let steps = [
+        ("1", "with open('in.txt', 'w') as h:\n    h.write('abcdefgh')\nsource = open('in.txt', 'rb', buffering=0)\n"),
+        ("2", LONG),
+        ("3", "print(source.read(3))\n"),
+        ("4", "print(source.read(2))\n"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    run.update(&steps);
+    let mut after = steps;
+    after[2].1 = "print(source.read(4))\n";
+    let told = run.update(&after);
+    assert_eq!(told.results["3"], "b'abcd'\n None");
+    assert_eq!(told.results["4"], "b'ef'\n None");
+    assert_eq!(told.rebuilt, 0, "the checkpoint serves");
+}
