@@ -151,9 +151,13 @@ impl Part<'_> {
         list.into_iter().flatten().filter_map(one).collect()
     }
 
-    fn aliases(&mut self) -> Vec<ast::Alias> {
+    /// The names of an import that stands at `whole`: before CPython 3.10 they have no place of their own.
+    fn aliases(&mut self, whole: Range) -> Vec<ast::Alias> {
         let list = self.list("names");
-        let one = |built| if let Built::Alias(a) = built { Some(a) } else { None };
+        let one = |built| {
+            let Built::Alias(alias) = built else { return None };
+            Some(ast::Alias { range: if alias.range.is_empty() { whole } else { alias.range }, ..alias })
+        };
         list.into_iter().flatten().filter_map(one).collect()
     }
 
@@ -553,10 +557,10 @@ fn statement(p: &mut Part<'_>, range: Range) -> Option<Stmt> {
             let (test, msg) = (p.boxed("test"), p.maybe_boxed("msg"));
             Stmt::Assert(ast::StmtAssert { range, test, msg })
         }
-        "Import" => Stmt::Import(ast::StmtImport { range, names: p.aliases() }),
+        "Import" => Stmt::Import(ast::StmtImport { range, names: p.aliases(range) }),
         "ImportFrom" => {
             let level = p.node.fields.get("level").and_then(Value::as_u64).and_then(|level| u32::try_from(level).ok());
-            let (module, names) = (p.maybe_name("module"), p.aliases());
+            let (module, names) = (p.maybe_name("module"), p.aliases(range));
             Stmt::ImportFrom(ast::StmtImportFrom { range, module, names, level: level.map(ast::Int::new) })
         }
         "Global" => Stmt::Global(ast::StmtGlobal { range, names: p.names("names") }),

@@ -7,6 +7,7 @@
   reads              names that some scope looks up in the module's namespace
   may_read           those that a class's body looks up there only where it has not bound them itself
   binds              names bound or deleted in the module's namespace
+  declared           names annotated without a value, in the module or by a `global`
   never              names in annotations of a function's variables: symtable counts them, nothing evaluates them
   postponed          whether annotations are not evaluated at all in the file
 
@@ -31,13 +32,20 @@ def mangled(name, cls):
     return name
 
 
+def is_global(table, symbol):
+    # symtable takes a function that is called `top` for the module.
+    if table.get_type() == "function":
+        return symbol.get_name() in table.get_globals()
+    return symbol.is_global()
+
+
 def from_symtable(source):
     reads, may_read, binds = set(), set(), set()
 
     def visit(table, top):
         for symbol in table.get_symbols():
             name = symbol.get_name()
-            if name in MADE or name.startswith("."):
+            if name in MADE and not symbol.is_declared_global() or name.startswith("."):
                 continue
             bound = symbol.is_assigned() or symbol.is_imported()
             if top:
@@ -45,7 +53,7 @@ def from_symtable(source):
                     reads.add(name)
                 if bound:
                     binds.add(name)
-            elif symbol.is_global():
+            elif is_global(table, symbol):
                 if symbol.is_referenced():
                     reads.add(name)
                 if bound:
@@ -64,12 +72,16 @@ class Extra(ast.NodeVisitor):
     inlined is told as part of the scope around it), and annotations that nothing evaluates."""
 
     def __init__(self):
-        self.scopes = [("module", None, set(), set())]
-        self.augmented, self.annotations, self.loads, self.comprehension = set(), [], set(), set()
+        self.augmented, self.annotations, self.comprehension, self.declared = set(), [], set(), set()
 
     def visit_AugAssign(self, node):
         if isinstance(node.target, ast.Name):
             self.augmented.add(node.target.id)
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node):
+        if isinstance(node.target, ast.Name) and node.value is None:
+            self.declared.add(node.target.id)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node):
@@ -100,7 +112,7 @@ def names(source):
     postponed = any(isinstance(s, ast.ImportFrom) and s.module == "__future__"
                     and any(a.name == "annotations" for a in s.names) for s in tree.body)
     return {"reads": sorted(reads), "may_read": sorted(may_read), "binds": sorted(binds), "never": sorted(never),
-            "augmented": sorted(extra.augmented), "comprehension": sorted(extra.comprehension), "postponed": postponed}
+            "augmented": sorted(extra.augmented), "declared": sorted(extra.declared), "comprehension": sorted(extra.comprehension), "postponed": postponed}
 
 
 def main():

@@ -90,7 +90,7 @@ impl Walker<'_> {
     pub(super) fn function_def(&mut self, def: &Def<'_>) {
         let decorators: Vec<Held> = def.decorators.iter().map(|decorator| self.expr(decorator)).collect();
         let mut held = self.defaults(def.args);
-        let has_params = self.open_type_params(def.type_params);
+        let has_params = self.open_type_params(def.type_params, None);
         self.annotations(def.args, def.returns);
         let is_async = def.is_async;
         let made = self.closure(
@@ -309,7 +309,7 @@ impl Walker<'_> {
 
     pub(super) fn class_def(&mut self, def: &ast::StmtClassDef) {
         let decorators: Vec<Held> = def.decorator_list.iter().map(|decorator| self.expr(decorator)).collect();
-        let has_params = self.open_type_params(&def.type_params);
+        let has_params = self.open_type_params(&def.type_params, Some(&def.name));
         let mut held = Held::default();
         for base in &def.bases {
             held.join(&self.expr(base));
@@ -373,7 +373,7 @@ impl Walker<'_> {
     // Type parameters and annotations.
 
     /// Opens the scope of `[T: bound = default]`; gives whether there is one.
-    fn open_type_params(&mut self, params: &[TypeParam]) -> bool {
+    fn open_type_params(&mut self, params: &[TypeParam], class: Option<&str>) -> bool {
         if params.is_empty() {
             return false;
         }
@@ -383,6 +383,13 @@ impl Walker<'_> {
             | TypeParam::ParamSpec(ast::TypeParamParamSpec { name, .. })
             | TypeParam::TypeVarTuple(ast::TypeParamTypeVarTuple { name, .. })) = param;
             locals.insert(self.intern_mangled(name));
+            // The class's own body looks for it by its private name.
+            if let Some(class) = class.map(|class| class.trim_start_matches('_')).filter(|class| !class.is_empty())
+                && name.starts_with("__")
+                && !name.ends_with("__")
+            {
+                locals.insert(self.intern(&format!("_{class}{name}")));
+            }
         }
         self.scopes.push(plain_scope(ScopeKind::TypeParameters, locals));
         for param in params {
@@ -394,7 +401,7 @@ impl Walker<'_> {
     }
 
     pub(super) fn type_alias(&mut self, s: &ast::StmtTypeAlias) {
-        let has_params = self.open_type_params(&s.type_params);
+        let has_params = self.open_type_params(&s.type_params, None);
         let held = self.lazy(&s.value);
         if has_params {
             self.scopes.pop();

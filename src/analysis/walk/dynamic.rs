@@ -85,17 +85,30 @@ impl Walker<'_> {
                     None
                 }
                 _ => {
-                    let takes = e.args.iter().any(|argument| self.is_namespace(argument));
-                    if takes && matches!(name.id.as_str(), "len" | "dict" | "list" | "sorted" | "print" | "set" | "str")
-                    {
-                        self.read_everything("globals() is looked at as a whole");
-                        return Some(Held::default());
+                    let only_looks =
+                        matches!(name.id.as_str(), "len" | "dict" | "list" | "sorted" | "print" | "set" | "str")
+                            && self.means_builtin(&name.id);
+                    if !only_looks || !e.args.iter().any(|argument| self.is_namespace(argument)) {
+                        return None;
                     }
-                    None
+                    let range = self.range(name);
+                    self.load(&name.id, range);
+                    self.arguments_but_namespaces(e.args.iter().chain(e.keywords.iter().map(|keyword| &keyword.value)));
+                    self.read_everything("globals() is looked at as a whole");
+                    Some(Held::default())
                 }
             },
             Expr::Attribute(attribute) => self.namespace_method(e, attribute),
             _ => None,
+        }
+    }
+
+    /// Reads arguments; one that hands out the run's namespace is looked up, and no more.
+    fn arguments_but_namespaces<'e>(&mut self, arguments: impl Iterator<Item = &'e Expr>) {
+        for argument in arguments {
+            if !self.is_namespace(argument) {
+                self.expr_used(Some(argument));
+            }
         }
     }
 
@@ -122,6 +135,7 @@ impl Walker<'_> {
             return Some(Held::default());
         }
         self.expr_used(Some(source));
+        self.arguments_but_namespaces(spaces);
         match constant_text(source) {
             Some(text) => self.run_constant(&text, is_exec),
             None => self.make_opaque(if is_exec { "exec of a computed source" } else { "eval of a computed source" }),

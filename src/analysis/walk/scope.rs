@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rustpython_parser::ast::{self, Expr, Pattern, Stmt};
+use rustpython_parser::ast::{self, Expr, Pattern, Ranged, Stmt};
 
 use super::Walker;
 use super::state::Slot;
@@ -175,8 +175,11 @@ impl<'w, 's> Binder<'w, 's> {
                 self.expression(&s.value);
             }
             Stmt::AnnAssign(s) => {
-                // A bare annotation makes a local too.
-                self.target(&s.target);
+                // A bare annotation makes a local too, but for one in parentheses: `(x): int`.
+                let bare = s.value.is_none() && matches!(&*s.target, Expr::Name(_));
+                if !bare || s.range.start() == s.target.range().start() {
+                    self.target(&s.target);
+                }
                 self.expression(&s.annotation);
                 self.maybe(s.value.as_deref());
             }

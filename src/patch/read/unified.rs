@@ -199,8 +199,10 @@ impl<'p> Parser<'_, 'p> {
         if !run.iter().take(length).any(|l| l.starts_with(['+', '-'])) {
             return false;
         }
+        // What ends a body may stand right here: then there is none.
+        let before = self.at;
         self.headerless_hunk();
-        true
+        self.at > before
     }
 
     fn headerless_hunk(&mut self) {
@@ -520,6 +522,13 @@ mod tests {
         assert_eq!(reading.edits.len(), 2);
         assert_eq!(reading.notes.len(), 1);
         assert!(reading.problems.is_empty());
+    }
+
+    #[test]
+    fn a_header_that_only_a_trailer_follows_has_no_body() {
+        let reading = parse("--- a/x\n+++ b/x\n--\n2.43.0\n");
+        let Operation::Change { hunks, .. } = &reading.edits[0].operation else { panic!() };
+        assert!(hunks.is_empty());
     }
 
     #[test]
