@@ -212,7 +212,7 @@ fn answer_from_terminal(handle: &Handle, question: Question) {
 fn notice(context: &Context, level: Level, text: &str) {
     let paint = context.messages;
     let (role, word) = match level {
-        Level::Info => (Role::Dim, "note:"),
+        Level::Hint | Level::Info => (Role::Dim, "note:"),
         Level::Warning => (Role::Warn, "warning:"),
         Level::Error => (Role::Bad, "error:"),
     };

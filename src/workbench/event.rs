@@ -284,7 +284,9 @@ pub struct StepResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Good to know.
+    /// How things stand: nothing was done.
+    Hint,
+    /// Something was done.
     Info,
     /// Something is not as asked.
     Warning,

@@ -18,7 +18,7 @@ use crate::workbench::{Command, Level, PastStep, RepairWish};
 /// Does an action, or says why it can't be done now.
 pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     if let Err(why) = action.possible(model) {
-        model.notices.add(Level::Info, why, model.now);
+        model.notices.add(Level::Hint, why, model.now);
         return;
     }
     let pane = model.focus;

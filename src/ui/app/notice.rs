@@ -34,7 +34,7 @@ impl Notices {
     /// Adds a message: news is shown for 6 seconds, a warning for 12, an error for 20.
     pub fn add(&mut self, level: Level, text: impl Into<String>, now: Millis) {
         let shown = match level {
-            Level::Info => 6_000,
+            Level::Hint | Level::Info => 6_000,
             Level::Warning => 12_000,
             Level::Error => 20_000,
         };

@@ -372,7 +372,7 @@ pub fn open(model: &mut Model, action: Action) {
     model.overlays.push(Overlay::Prompt(Prompt { purpose, label: label.to_owned(), field, problem: None }));
 }
 
-/// Says that something was not found, or that the search went round the end.
+/// Says how things stand: that something was not found, or that the search went round the end.
 pub fn tell(model: &mut Model, text: impl Into<String>) {
-    model.notices.add(Level::Info, text, model.now);
+    model.notices.add(Level::Hint, text, model.now);
 }

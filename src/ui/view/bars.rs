@@ -173,6 +173,7 @@ pub fn notice(pen: &mut Pen<'_>, model: &Model, row: Area) {
     }
     if let Some(notice) = model.notices.current(model.now) {
         let (sign, role) = match notice.level {
+            Level::Hint => (pen.glyphs().dot, Role::Text),
             Level::Info => (pen.glyphs().accepted, Role::Info),
             Level::Warning => ("!", Role::Warning),
             Level::Error => (pen.glyphs().failed, Role::Error),

@@ -167,7 +167,7 @@ fn messages(pen: &mut Pen<'_>, model: &Model, from: usize) {
     let mut y = 0;
     for notice in all.into_iter().skip(top) {
         let role = match notice.level {
-            Level::Info => Role::Text,
+            Level::Hint | Level::Info => Role::Text,
             Level::Warning => Role::Warning,
             Level::Error => Role::Error,
         };
