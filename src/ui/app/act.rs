@@ -463,7 +463,7 @@ fn propose(model: &mut Model, at: usize, effects: &mut Vec<Effect>) {
     let (text, from) = proposal_of(suggestion, 0);
     let command = Command::AddPatch { text: text.into_bytes(), target: None, from: Some(Box::new(from)) };
     effects.push(Effect::Ask(command));
-    typing::tell(model, "it waits among the patches");
+    model.notices.add(Level::Info, "it waits among the patches", model.now);
     model.show(Pane::Patch);
 }
 
