@@ -220,7 +220,21 @@ impl Found<'_> {
         }
     }
 
+    /// Values are compared with values and pictures with pictures: a notebook shows its figures when a cell has ended, and
+    /// where it does so unasked, a replay shows none.
     fn displays(&mut self, recorded: &[Display], rerun: &[Display]) {
+        let apart = |all: &[Display]| -> (Vec<Display>, Vec<Display>) {
+            all.iter().cloned().partition(|display| !values::is_figure(display))
+        };
+        let ((old, old_figures), (new, new_figures)) = (apart(recorded), apart(rerun));
+        self.in_order(&old, &new);
+        if new_figures.is_empty() && !old_figures.is_empty() && !self.volatile(Volatile::Picture, old_figures.len()) {
+            return;
+        }
+        self.in_order(&old_figures, &new_figures);
+    }
+
+    fn in_order(&mut self, recorded: &[Display], rerun: &[Display]) {
         for number in 0..recorded.len().max(rerun.len()) {
             match (recorded.get(number), rerun.get(number)) {
                 (Some(old), Some(new)) => self.display(number + 1, old, new),
@@ -237,6 +251,10 @@ impl Found<'_> {
             let counts = match what {
                 values::Picture::Same => false,
                 values::Picture::OtherBytes => self.volatile(Volatile::Picture, 1),
+                // How many dots an inch has is a setting of whoever shows a figure.
+                values::Picture::OtherSize if values::is_figure(old) && values::is_figure(new) => {
+                    self.volatile(Volatile::Picture, 1)
+                }
                 values::Picture::OtherSize => true,
             };
             if counts {

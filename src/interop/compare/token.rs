@@ -120,14 +120,28 @@ pub fn alike(old: &str, new: &str, tolerance: &Tolerance) -> Option<Vec<Volatile
     Some(volatile)
 }
 
-static WRAPPED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\bnp\.(?:(?:float|int|uint|complex|str|bool|long)\w*\(([^()]*)\)|(True|False)_\b)")
-        .unwrap_or_else(|error| unreachable!("the pattern is tested: {error}"))
+/// The same value written otherwise, and how it is written without that: numpy 2's scalars; classes and objects, which
+/// IPython writes in a way of its own; the shape that numpy 2.2 adds where an array is shown in part.
+static NOTATIONS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        (r"\bnp\.(?:(?:float|int|uint|complex|str|bool|long)\w*\(([^()]*)\)|(True|False)_\b)", "$1$2"),
+        (r"<class '([\w.<>]+)'>", "$1"),
+        (r"<([\w.]+) object at ", "<$1 at "),
+        (r"\], shape=\([\d, ]*\)", "]"),
+    ]
+    .into_iter()
+    .map(|(pattern, plain)| {
+        (Regex::new(pattern).unwrap_or_else(|error| unreachable!("the pattern is tested: {error}")), plain)
+    })
+    .collect()
 });
 
-/// The line with numpy's scalars written as Python's.
+/// The line with each value in its plain notation.
 fn unwrapped(line: &str) -> Cow<'_, str> {
-    WRAPPED.replace_all(line, "$1$2")
+    NOTATIONS.iter().fold(Cow::Borrowed(line), |line, (pattern, plain)| match pattern.replace_all(&line, *plain) {
+        Cow::Borrowed(_) => line,
+        Cow::Owned(new) => Cow::Owned(new),
+    })
 }
 
 fn paired(old: &[Token<'_>], new: &[Token<'_>], tolerance: &Tolerance) -> Option<Vec<Volatile>> {
@@ -308,6 +322,9 @@ mod tests {
             ),
             ("(1.5, True)", "(np.float64(1.5), np.True_)", Some(vec![Notation])),
             ("np.float64(1.5)", "np.float64(2.5)", None),
+            ("numpy.ndarray", "<class 'numpy.ndarray'>", Some(vec![Notation])),
+            ("<a.Line at 0x1fb4a3>", "<a.Line object at 0x7f53>", Some(vec![Address, Notation])),
+            ("[7, ..., 9]])", "[7, ..., 9]], shape=(76, 10))", Some(vec![Notation])),
             ("a b", "a  c", None),
         ] {
             assert_eq!(found(old, new), want, "{old} | {new}");

@@ -18,6 +18,12 @@ pub enum Picture {
     OtherSize,
 }
 
+/// Whether a display is a figure of matplotlib's.
+pub fn is_figure(display: &Display) -> bool {
+    display.mime.keys().any(|mime| mime.starts_with("image/"))
+        && (display.repr.starts_with("<Figure") || display.repr.contains("figure.Figure at "))
+}
+
 /// How two displays stand as pictures; `None` where neither is one.
 pub fn picture(old: &Display, new: &Display) -> Option<Picture> {
     let of = |display: &'_ Display| {
