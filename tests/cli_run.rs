@@ -322,7 +322,7 @@ fn the_graph_is_drawn() {
 
     ○  05_apart  never
     ");
-    assert_answer!(run.call("graph", &["--format", "json"]), @r#"{"steps":[{"id":"01_load","kind":"step","status":"never","reads":[],"writes":["rows"]},{"id":"02_sort","kind":"step","status":"never","reads":["rows"],"writes":["rows"]},{"id":"03_fit","kind":"step","status":"never","reads":["rows"],"writes":["model"]},{"id":"04_report","kind":"step","status":"never","reads":["model"],"writes":[]},{"id":"05_apart","kind":"step","status":"never","reads":[],"writes":["note"]}],"edges":[{"from":"01_load","to":"02_sort","names":["rows"],"kind":"data"},{"from":"02_sort","to":"03_fit","names":["rows"],"kind":"data"},{"from":"03_fit","to":"04_report","names":["model"],"kind":"data"}]}"#);
+    assert_answer!(run.call("graph", &["--format", "json"]), @r#"{"steps":[{"id":"01_load","kind":"step","status":"never","reads":[],"writes":["rows"]},{"id":"02_sort","kind":"step","status":"never","reads":["rows"],"writes":["rows"]},{"id":"03_fit","kind":"step","status":"never","reads":["rows"],"writes":["model"]},{"id":"04_report","kind":"step","status":"never","reads":["model"],"writes":[]},{"id":"05_apart","kind":"step","status":"never","reads":[],"writes":["note"]}],"artifacts":[],"edges":[{"from":"01_load","to":"02_sort","names":["rows"],"kind":"data"},{"from":"02_sort","to":"03_fit","names":["rows"],"kind":"data"},{"from":"03_fit","to":"04_report","names":["model"],"kind":"data"}]}"#);
 }
 
 #[test]
@@ -406,4 +406,23 @@ fn a_parameter_is_written_where_it_is_assigned_and_only_what_uses_it_runs_again(
     assert_eq!(run.read("01_set.py"), "rate = 0.5\nname = 'a'\n", "all of them or none");
     run.call("undo", &[]);
     assert_eq!(run.read("01_set.py"), "rate = 0.1\nname = 'a'\n");
+}
+
+#[test]
+fn a_file_that_steps_write_is_told_with_who_wrote_and_reads_it() {
+    let run = Run::new(&[
+        ("01_make.py", "with open('out.txt', 'w') as file:\n    count = file.write('1')\n"),
+        ("02_use.py", "print(open('out.txt').read())\n"),
+    ]);
+    run.call("run", &[]);
+    run.write("out.txt", "2");
+    let line = "out.txt  changed outside; written by 01_make v1; read by 02_use; versions: 1";
+    assert!(run.call("graph", &[]).stdout.contains(line));
+    let graph = run.json("graph", &[]);
+    assert_eq!(graph["artifacts"][0]["readers"][0], "02_use");
+    for step in ["01_make", "02_use"] {
+        assert!(run.call("show", &[step]).stdout.contains(&format!("files\n  {line}\n")));
+        assert_eq!(run.json("show", &[step])["artifacts"][0]["state"], "changed outside");
+    }
+    assert_eq!(run.json("status", &[])["steps"][1]["status"], "stale");
 }

@@ -17,6 +17,7 @@ mod paint;
 
 mod against;
 mod by_hand;
+mod files;
 mod moments;
 mod parameters;
 mod report;

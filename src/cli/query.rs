@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::log::{known_step, moment};
 use super::moments::{exact, local};
 use super::session::Session;
-use super::{CliError, Context, Palette, Role};
-use crate::step::{Digest, StepId, plain, plain_line};
+use super::{CliError, Context, Palette, Role, files};
+use crate::step::{StepId, plain, plain_line};
 use crate::store::query::{
-    Affected, Artifact, ArtifactVersion, Credit, Difference, ExecutionDifference, Moment, Needed, Standing, Touch,
+    Affected, ArtifactVersion, Credit, Difference, ExecutionDifference, Moment, Needed, Standing, Touch,
 };
-use crate::store::{LARGEST_BLOB, Reader, StoreError, Subject};
+use crate::store::{Reader, StoreError, Subject};
 use crate::workbench::{Covering, Options, Snapshot};
 
 /// Ask about the run over time
@@ -178,52 +178,12 @@ fn step_and_name(text: &str, session: &Session) -> Result<(StepId, Option<String
 
 /// The files that steps write.
 fn artifacts(store: &Reader, dir: &Path, context: &Context) -> Result<ExitCode, CliError> {
-    let mut rows = Vec::new();
-    let mut told = String::new();
-    for artifact in store.artifacts()? {
-        let state = state_of(&artifact, dir);
-        let versions = store.artifact_versions(&artifact.path)?.len();
-        let Artifact { path, content, step, version, execution, readers } = artifact;
-        let read = if readers.is_empty() {
-            "read by no step".to_owned()
-        } else {
-            format!("read by {}", readers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-        };
-        let shown = plain_line(&path).into_owned();
-        let _ = writeln!(told, "{shown}  {state}; written by {step} {version}; {read}; versions: {versions}");
-        rows.push(json!({
-            "path": path,
-            "state": state,
-            "digest": content,
-            "written_by": step,
-            "version": version,
-            "execution": execution,
-            "readers": readers,
-            "versions": versions,
-        }));
-    }
-    if told.is_empty() {
-        told.push_str("no step wrote a file\n");
-    }
-    context.answer(&json!({ "artifacts": rows }), |_| told)
-}
-
-/// Whether a file is as the last step left it that writes it.
-fn state_of(artifact: &Artifact, dir: &Path) -> &'static str {
-    let path = Path::new(&artifact.path);
-    if !path.components().all(|part| matches!(part, std::path::Component::Normal(_))) {
-        return "outside the run";
-    }
-    let path = dir.join(path);
-    let Ok(found) = std::fs::symlink_metadata(&path) else {
-        return if artifact.content.is_none() { "removed" } else { "gone" };
+    let files = files::all(store, dir)?;
+    let told = match files.is_empty() {
+        true => "no step wrote a file\n".to_owned(),
+        false => files.iter().map(|file| format!("{}\n", file.line())).collect(),
     };
-    let Some(content) = artifact.content else { return "not kept" };
-    let there = (found.is_file() && found.len() <= LARGEST_BLOB as u64).then(|| std::fs::read(&path).ok()).flatten();
-    match there {
-        Some(bytes) if Digest::of(&bytes) == content => "as it was left",
-        _ => "changed outside",
-    }
+    context.answer(&json!({ "artifacts": files.iter().map(files::File::document).collect::<Vec<_>>() }), |_| told)
 }
 
 /// The versions of a file that steps write.

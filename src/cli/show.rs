@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::files::{self, File};
 use super::moments::{exact, local};
 use super::report::push_result;
 use super::session::Session;
@@ -39,6 +40,7 @@ const ANSWER: usize = 80;
 
 /// All that is shown of a step.
 struct Shown<'a> {
+    files: Vec<File>,
     row: Option<&'a StepRow>,
     id: &'a StepId,
     version: &'a Version,
@@ -83,7 +85,9 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     });
     // Of a step that was removed nothing is asked.
     let calls = asked.ok().filter(|_| wanted.is_none()).unwrap_or_default();
+    let files = files::all(&store, session.dir())?.into_iter().filter(|file| file.concerns(&id)).collect();
     let shown = Shown {
+        files,
         calls: &calls,
         row: session.snapshot().steps.iter().find(|row| row.id == id).map(|row| &**row),
         id: &id,
@@ -138,6 +142,7 @@ impl Shown<'_> {
             "versions": self.versions.iter().map(provenance).collect::<Vec<_>>(),
             "executions": self.executions.iter().map(execution).collect::<Vec<_>>(),
             "calls": self.calls,
+            "artifacts": self.files.iter().map(File::document).collect::<Vec<_>>(),
             "unannounced": self.executions.first().map(|last| self.unannounced(&last.execution)).unwrap_or_default(),
         })
     }
@@ -202,6 +207,12 @@ impl Shown<'_> {
             let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, "calls"));
             for call in self.calls {
                 let _ = writeln!(page, "  {}", call_line(call, palette));
+            }
+        }
+        if !self.files.is_empty() {
+            let _ = writeln!(page, "\n{}", palette.paint(Role::Heading, "files"));
+            for file in &self.files {
+                let _ = writeln!(page, "  {}", file.line());
             }
         }
         if self.executions.len() > 1 {

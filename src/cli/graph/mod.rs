@@ -12,15 +12,17 @@ mod svg;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::files::{self, File};
 use super::session::Session;
 use super::{CliError, Context};
+use crate::store::{Reader, StoreError};
 use crate::workbench::{Options, Snapshot, StepRow};
 
 /// Draw the graph of a run
@@ -64,7 +66,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     let session = Session::open(&args.dir, Options::default(), context)?;
     let snapshot = session.steps()?;
     if context.json || args.format == Format::Json {
-        context.print_json(&document(snapshot))?;
+        context.print_json(&document(snapshot, &files(session.dir())?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let picture = Picture::new(snapshot);
@@ -72,17 +74,30 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         Format::Dot => dot::draw(&picture),
         Format::Mermaid => mermaid::draw(&picture),
         Format::Svg => svg::draw(&picture),
-        Format::Text | Format::Json => text::draw(&picture, context.palette),
+        Format::Text | Format::Json => {
+            let files = files(session.dir())?.iter().map(|file| format!("{}\n", file.line())).collect::<String>();
+            let gap = if files.is_empty() { "" } else { "\n" };
+            text::draw(&picture, context.palette) + gap + &files
+        }
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn document(snapshot: &Snapshot) -> Value {
+/// The files that steps write; none where nothing was recorded yet.
+fn files(dir: &Path) -> Result<Vec<File>, CliError> {
+    match Reader::open(dir) {
+        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
+        store => Ok(files::all(&store?, dir)?),
+    }
+}
+
+fn document(snapshot: &Snapshot, files: &[File]) -> Value {
     let id = |place: usize| snapshot.steps.get(place).map(|row| &row.id);
     let step = |row: &Arc<StepRow>| json!({"id": row.id, "kind": row.kind, "status": row.status, "reads": row.reads, "writes": row.writes});
     let edge = |edge: &crate::workbench::Edge| json!({"from": id(edge.from), "to": id(edge.to), "names": edge.names, "kind": edge.kind});
     json!({
         "steps": snapshot.steps.iter().map(step).collect::<Vec<_>>(),
+        "artifacts": files.iter().map(File::document).collect::<Vec<_>>(),
         "edges": snapshot.edges.iter().map(edge).collect::<Vec<_>>(),
     })
 }

@@ -109,6 +109,14 @@ impl Document {
         for effect in execution.effects.iter().filter(ruled).take(20) {
             document.rest.push((Kind::Remark, format!("it {effect}")));
         }
+        let inside = |path: &&String| !path.starts_with('/');
+        let written = execution.observation.files_written.keys().filter(inside).map(|path| format!("wrote {path}"));
+        let read = execution.observation.files_read.keys().filter(inside).map(|path| format!("read {path}"));
+        let files: Vec<String> = written.chain(read).take(FILES).collect();
+        if !files.is_empty() {
+            document.rest.push((Kind::Heading, "files".to_owned()));
+            document.rest.extend(files.into_iter().map(|line| (Kind::Trace, line)));
+        }
         if execution.outcome == Outcome::Interrupted {
             document.rest.push((Kind::Remark, format!("stopped after {}", duration(execution.duration_us))));
         }
@@ -421,6 +429,9 @@ impl Document {
         (kind, Cow::Borrowed(self.printed.line(at)))
     }
 }
+
+/// Most files of the run that are told of one execution.
+const FILES: usize = 20;
 
 /// Most of a question or an answer that is shown, in characters.
 const SHORT: usize = 2_000;
