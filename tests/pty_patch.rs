@@ -38,3 +38,43 @@ fn two_candidates_are_tried_one_is_accepted_replayed_and_taken_back() {
     let counts = ["01_plan", "03_clean/04_fill", "04_features/02_comfort", "08_report/02_comfort"].map(count);
     assert_eq!(counts, [1, 1, 2, 2]);
 }
+
+#[test]
+fn a_run_is_followed_searched_inspected_mended_and_walked_back() {
+    let dir = tempfile::tempdir().unwrap();
+    lay(dir.path()).unwrap();
+    let failing = dir.path().join("08_report/02_comfort.py");
+    let before = std::fs::read_to_string(&failing).unwrap();
+    let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
+    // Open, and follow what runs to its end.
+    terminal.wait_for("25 steps").keys("F").wait_for("[following]").keys("a").wait_for("22 fresh").wait_for("1 failed");
+    terminal.keys("F").wait_gone("[following]");
+    // Search the list; jump to a step by letters of its name.
+    terminal.keys("gg/ridge\r").wait_for("2 Source  06_fit/02_ridge");
+    terminal.keys("f").wait_for("Jump").keys("08com\r").wait_for("2 Source  08_report/02_comfort");
+    // Run it again though nothing changed: it fails as before, and why is told. Inspect what it saw.
+    terminal.keys("t").wait_for("08_report/02_comfort failed").wait_for("── why ─");
+    terminal.keys("4").wait_for("4 State").wait_for("outdoors");
+    // Try the patch for it on the side, accept and replay.
+    terminal.keys("5").wait_for("#2 agent").keys("t").wait_for("failed → fresh");
+    // A test that covers it fails with it: that is asked about.
+    terminal
+        .keys("X")
+        .wait_for("08_report/test_comfort fails")
+        .keys("y")
+        .wait_for("It is accepted.")
+        .wait_for("24 fresh");
+    assert_ne!(std::fs::read_to_string(&failing).unwrap(), before);
+    // One step back in time; nothing runs.
+    terminal
+        .keys("1ggjj")
+        .wait_for("2 Source  02_data/01_weather")
+        .keys("S")
+        .wait_for("▸ after 01_plan")
+        .wait_for("HELD_BACK");
+    // Undo what was done to the file: what hangs on it is stale.
+    terminal.keys("u").wait_for("3 stale");
+    assert_eq!(std::fs::read_to_string(&failing).unwrap(), before);
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
