@@ -224,7 +224,7 @@ impl Engine {
                 && refused_too.is_some() == refused.is_some()
             {
                 let (line, ran) = (node.line.clone(), node.ran.clone());
-                nodes.push(Node { process, state: node.state.clone(), line, ran, degraded: false });
+                nodes.push(Node { process, state: node.state.clone(), line, ran, degraded: false, private: 0 });
             }
         }
         let isolation = refused.map_or(Isolation::Kernel, |why| Isolation::Copy { why });

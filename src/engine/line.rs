@@ -40,18 +40,20 @@ pub(super) struct Node {
     pub(super) ran: Vec<Key>,
     /// Whether it is a fork of a process that held what none can take along: it is looked at and never run from.
     pub(super) degraded: bool,
+    /// The memory in bytes that only it held when that was last looked at.
+    pub(super) private: u64,
 }
 
 impl Node {
     pub(super) fn new(process: Process) -> Self {
-        Self { process, state: State::default(), line: Vec::new(), ran: Vec::new(), degraded: false }
+        Self { process, state: State::default(), line: Vec::new(), ran: Vec::new(), degraded: false, private: 0 }
     }
 
     /// A copy of it, in a process of its own.
     pub(super) fn forked(&mut self) -> Result<Self, EngineError> {
         let process = self.process.fork()?;
         let (line, ran) = (self.line.clone(), self.ran.clone());
-        Ok(Self { process, state: self.state.clone(), line, ran, degraded: !self.can_begin() })
+        Ok(Self { process, state: self.state.clone(), line, ran, degraded: !self.can_begin(), private: 0 })
     }
 
     /// Whether a fork of it can be run from.

@@ -32,36 +32,50 @@ impl Engine {
 
     /// Lets checkpoints go until the rest are within the budget: first those that cost the least to have again
     /// for the memory that only they hold.
-    fn evict(&mut self) {
+    pub(super) fn evict(&mut self) {
         let count = self.checkpoints.len();
         if count > CHECKPOINTS {
             // The oldest but some: the spread stays wide, the newest are the likeliest to serve.
             self.checkpoints.remove(count / 4);
         }
         let Some(budget) = self.settings().checkpoint_memory else { return };
-        // To look costs about a tenth of a millisecond each, and what they hold grows slowly.
-        if !count.is_multiple_of(LOOK_EVERY) && count > LOOK_EVERY {
-            return;
-        }
         // Told at once, and never less than what each holds by itself.
         let resident = self.checkpoints.iter().map(|node| node.process.resident_memory());
         if resident.fold(0, u64::saturating_add) <= budget {
             return;
         }
-        let mut held: Vec<u64> = self.checkpoints.iter().map(|node| node.process.private_memory()).collect();
-        while held.iter().sum::<u64>() > budget && self.checkpoints.len() > 1 {
-            let cost = |at: usize| -> u64 {
-                let Some(node) = self.checkpoints.get(at) else { return 0 };
+        // To look costs about a tenth of a millisecond each. What the older ones hold grows slowly; the newest were
+        // one with the live process until just now.
+        let all = count.is_multiple_of(LOOK_EVERY);
+        self.look_at_memory(if all { 0 } else { count.saturating_sub(2) });
+        if self.memory() <= budget {
+            return;
+        }
+        self.look_at_memory(0);
+        while self.memory() > budget && !self.checkpoints.is_empty() {
+            let cost = |node: &Node, at: usize| -> u64 {
                 let others = self.checkpoints.iter().enumerate().filter(|(other, _)| *other != at);
                 let from = others.filter_map(|(_, other)| other.prefix(&node.line)).max().unwrap_or(0);
                 node.line.iter().skip(from).map(Key::duration_us).sum()
             };
-            let worth = |at: usize| cost(at) as f64 / (held.get(at).copied().unwrap_or_default().max(1)) as f64;
-            let worst = (0..held.len()).min_by(|&a, &b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
-            tracing::debug!(at = worst, bytes = held.get(worst), "a checkpoint goes");
+            let worth = |(at, node): (usize, &Node)| (at, cost(node, at) as f64 / node.private.max(1) as f64);
+            let worst = self.checkpoints.iter().enumerate().map(worth).min_by(|a, b| a.1.total_cmp(&b.1));
+            let worst = worst.map_or(0, |(at, _)| at);
+            tracing::debug!(at = worst, "a checkpoint goes");
             self.checkpoints.remove(worst);
-            held.remove(worst);
         }
+    }
+
+    /// Looks anew at what each checkpoint from the one at `from` on holds by itself.
+    fn look_at_memory(&mut self, from: usize) {
+        for node in self.checkpoints.iter_mut().skip(from) {
+            node.private = node.process.private_memory();
+        }
+    }
+
+    /// The memory in bytes that checkpoints hold by themselves, as far as it was looked at.
+    fn memory(&self) -> u64 {
+        self.checkpoints.iter().map(|node| node.private).fold(0, u64::saturating_add)
     }
 
     /// Has the live process hold the state after the first `line` executions of the walk. Where an execution
@@ -302,7 +316,7 @@ impl Engine {
         {
             let process = live.process.fork()?;
             let (line, ran) = (Vec::new(), Vec::new());
-            let node = Node { process, state: live.state.clone(), line, ran, degraded: true };
+            let node = Node { process, state: live.state.clone(), line, ran, degraded: true, private: 0 };
             return Ok(Side { node, _aside: None });
         }
         // One that can't be run from can be looked at.

@@ -138,7 +138,16 @@ impl State {
         }));
         for (name, before) in &seen.incidental {
             let now = self.digest(name);
-            if self.names.contains_key(name) && now == *before {
+            // One that holds a definition by a name that is bound anew is what it was only if the definition is.
+            let same_refs = match self.names.get(name) {
+                Some(Slot::Known(written)) => written
+                    .refs
+                    .iter()
+                    .filter(|name| rebound.contains(name))
+                    .all(|name| seen.reads.contains_key(name) || seen.left.get(name).copied() == self.digest(name)),
+                _ => true,
+            };
+            if self.names.contains_key(name) && now == *before && same_refs {
                 if let Some(after) = seen.writes.get(name) {
                     self.put(name, after.as_ref());
                     unknown.remove(name);

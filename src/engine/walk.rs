@@ -225,6 +225,9 @@ impl Engine {
             }
         }
         self.note_interpreter();
+        if walk.executed > 0 {
+            self.evict();
+        }
         for problem in self.disk.restore(&walk.state) {
             report(Report::Notice(problem));
         }

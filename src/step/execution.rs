@@ -258,8 +258,8 @@ pub struct Observation {
     pub incidental: BTreeMap<Name, Option<Digest>>,
     /// Those of `writes` that were bound to another object, not only changed in place.
     pub rebound: Vec<Name>,
-    /// Names bound anew without being used whose old value shared something with other names: with the
-    /// digest of that component.
+    /// Names bound anew without being used, with the digest of the component that they left: other names may share
+    /// something with it, or hold a definition by its name.
     pub left: BTreeMap<Name, Digest>,
     /// Of a failed step whose changes were undone: the names that it would have made or changed.
     pub undone: Vec<Name>,

@@ -11,6 +11,7 @@ mod harness;
 mod held;
 mod libraries;
 mod limits;
+mod long;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -289,6 +290,19 @@ fn what_holds_a_function_by_another_name_holds_it_when_the_name_is_taken() {
     let mut after = before;
     after[3] = ("4", "x = 2\nprint(g(), held[0](), f(), g is f)\n");
     assert_eq!(sound(&before, &after), ["4"]);
+}
+
+#[test]
+fn what_holds_a_definition_holds_the_one_that_there_was() {
+    let before = [
+        ("1", "def f(a=2):\n    return a\ng = f"),
+        ("2", "def f():\n    return 0"),
+        ("3", "print(g())"),
+        ("4", "print(f())"),
+    ];
+    let mut after = before;
+    after[0].1 = "def f(a=5):\n    return a\ng = f";
+    assert_eq!(sound(&before, &after), ["1", "3"]);
 }
 
 #[test]

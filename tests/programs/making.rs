@@ -1,7 +1,5 @@
 //! Random programs: steps that share objects, change them in place, define what others call, and use files.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::truth::Seen;
 
 /// The last step, which prints what no `repr` tells.
@@ -135,6 +133,12 @@ impl Program {
         Self { steps, gone: Vec::new() }
     }
 
+    /// One of these steps.
+    pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let steps = (1..).map(|n| n * 100).zip(texts).map(|(place, text)| Step { place, text: text.into() });
+        Self { steps: steps.collect(), gone: Vec::new() }
+    }
+
     /// Id and text of each, in order, the probe last.
     pub fn steps(&self) -> Vec<(String, String)> {
         let mut steps: Vec<(String, String)> =
@@ -190,11 +194,11 @@ impl Program {
         self.steps.sort_by_key(|step| step.place);
     }
 
-    /// How many steps had to run: new or other code, or something that they name differs just before them.
+    /// How many steps had to run: new or other code, or something that they used differs between the two true runs.
     pub fn ideal(&self, old: &Self, seen: &Seen, now: &Seen) -> usize {
         let (then, present) = (old.steps(), self.steps());
         let mut count = 0;
-        for (at, (id, source)) in present.iter().enumerate().filter(|(_, (id, _))| id != PROBE) {
+        for (id, source) in present.iter().filter(|(id, _)| id != PROBE) {
             let Some(old_at) = then.iter().position(|(other, _)| other == id) else {
                 count += 1;
                 continue;
@@ -203,19 +207,7 @@ impl Program {
                 count += 1;
                 continue;
             }
-            let before = |steps: &[(String, String)], at: usize, seen: &Seen| {
-                let last = at.checked_sub(1).map(|last| steps[last].0.clone());
-                let state = last.as_ref().and_then(|id| seen.states.get(id).cloned()).unwrap_or_default();
-                let files = last.as_ref().and_then(|id| seen.files.get(id).cloned()).unwrap_or_default();
-                (state, files)
-            };
-            let (state, files) = before(&then, old_at, seen);
-            let (state_now, files_now) = before(&present, at, now);
-            let named = names_used(source, &present);
-            let differs = |a: &BTreeMap<String, String>, b: &BTreeMap<String, String>| {
-                named.iter().any(|name| a.get(name) != b.get(name))
-            };
-            if differs(&state, &state_now) || differs(&files, &files_now) {
+            if seen.used.get(id) != now.used.get(id) {
                 count += 1;
             }
         }
@@ -225,30 +217,6 @@ impl Program {
 
 fn without_remarks(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
-}
-
-/// The words of a text, and of the definitions in the program that they lead to.
-fn names_used(text: &str, steps: &[(String, String)]) -> BTreeSet<String> {
-    let words = |text: &str| -> Vec<String> {
-        text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).map(str::to_owned).collect()
-    };
-    let mut found = BTreeSet::new();
-    let mut todo = words(text);
-    while let Some(word) = todo.pop() {
-        if word == "random.random" || word == "random.seed" {
-            found.insert("@random".to_owned());
-        }
-        todo.extend(word.split_once('.').map(|(first, _)| first.to_owned()));
-        if found.insert(word.clone()) {
-            let heads = [format!("def {word}("), format!("class {word}"), format!("{word} = lambda")];
-            for (_, other) in steps {
-                if heads.iter().any(|head| other.contains(head.as_str())) {
-                    todo.extend(words(other));
-                }
-            }
-        }
-    }
-    found
 }
 
 /// The text with one of its numbers changed.

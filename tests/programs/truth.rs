@@ -14,8 +14,8 @@ pub struct Seen {
     pub states: BTreeMap<String, BTreeMap<String, String>>,
     /// Names that are left out of `states`.
     pub hidden: BTreeSet<String>,
-    /// What of the files there is after each step.
-    pub files: BTreeMap<String, BTreeMap<String, String>>,
+    /// What each step used, and what that was.
+    pub used: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Runs programs plainly.

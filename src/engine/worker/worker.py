@@ -506,7 +506,8 @@ class Worker:
         for written in writes.values():
             if written and written["digest"] in kept:
                 written["uncarryable"] = kept[written["digest"]]
-        left = sorted(n for n in rebound if n not in loads and n in known and (len(known[n].members) > 1))
+        # What shared something with these, or held a definition by their name, follows from what they were.
+        left = sorted(n for n in rebound if n not in loads and n in known)
         clock = self.files.clock | self.clock
         if self.hidden.by_chance:
             clock.add("entropy")
