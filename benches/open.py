@@ -1,0 +1,138 @@
+"""How soon a large run is on the screen, and how little it costs to keep it there.
+
+`python3 benches/open.py [PATH OF reweave] [STEPS]` makes a run of 10,000 steps that each read three before them, runs it
+once, and opens it in a pseudo-terminal of 120x40: the time to the first frame that shows it, from a key to the frame that
+answers it, from the rename of an edited step to its mark, the memory of the workbench, and what it costs at rest. Times
+are medians of several; nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+TIMES = 7
+# What a frame ends with (mode 2026).
+FRAME = b"\x1b[?2026l"
+
+
+def source(at: int, constant: int) -> str:
+    reads = [f"v{at - back}" for back in (1, 7, 31) if back <= at]
+    return f"v{at} = ({' + '.join(reads) or '0'} + {constant}) % 1000\n"
+
+
+class Screen:
+    """The program in a terminal; what it writes is kept since the last key."""
+
+    def __init__(self, program: str, run: Path) -> None:
+        self.text = b""
+        self.start = time.perf_counter()
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = "xterm-256color"
+            os.execv(program, [program, "open", str(run)])
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+
+    def wait(self, wanted: bytes, seconds: float = 60) -> float:
+        """When it has written `wanted`."""
+        until = time.perf_counter() + seconds
+        while wanted not in self.text:
+            left = until - time.perf_counter()
+            if left <= 0 or not select.select([self.terminal], [], [], left)[0]:
+                raise SystemExit(f"{wanted!r} was not shown: {self.text[-2000:]!r}")
+            self.text += os.read(self.terminal, 1 << 16)
+        return time.perf_counter()
+
+    def quiet(self, seconds: float) -> int:
+        """Reads until nothing has come for so long; gives how many bytes came."""
+        came = 0
+        while select.select([self.terminal], [], [], seconds)[0]:
+            try:
+                came += len(os.read(self.terminal, 1 << 16))
+            except OSError:  # It ended.
+                break
+        self.text = b""
+        return came
+
+    def key(self, key: bytes) -> float:
+        """How long a key takes to be answered by a whole frame."""
+        self.text = b""
+        start = time.perf_counter()
+        os.write(self.terminal, key)
+        return self.wait(FRAME, 5) - start
+
+    def used(self) -> tuple[float, float]:
+        """Megabytes that are its own or shared, and seconds of processor so far."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return resident / 1024, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+        self.quiet(1)
+        os.waitpid(self.pid, 0)
+        os.close(self.terminal)
+
+
+def told(what: str, seconds: list[float], limit: str) -> None:
+    worst = max(seconds)
+    print(f"  {what:48} median {statistics.median(seconds) * 1e3:8.1f} ms  worst {worst * 1e3:8.1f} ms  limit {limit}")
+
+
+def main() -> None:
+    program = str(Path(sys.argv[1] if len(sys.argv) > 1 else "target/release/reweave").resolve())
+    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder)
+        for at in range(steps):
+            (run / f"{at:05}.py").write_text(source(at, 1))
+        start = time.perf_counter()
+        subprocess.run([program, "run", str(run), "--json"], check=True, stdout=subprocess.DEVNULL)
+        print(f"{steps} steps, run once in {time.perf_counter() - start:.1f} s")
+        first = []
+        shown = f"{steps} fresh".encode()
+        for _ in range(TIMES):
+            screen = Screen(program, run)
+            first.append(screen.wait(shown) - screen.start)
+            screen.quiet(1)
+            screen.close()
+        told("first frame with the run in it, warm store", first, "150 ms")
+        screen = Screen(program, run)
+        screen.wait(b"fresh")
+        screen.quiet(3)
+        keys = [screen.key(key) for key in (b"j", b"k", b"G", b"g", b"g", b"2", b"3", b"4", b"1") for _ in range(8)]
+        keys.sort()
+        told("a key, to the end of its frame", keys, "16 ms at the 99th of 100")
+        screen.quiet(1)
+        marks = []
+        for turn in range(TIMES):
+            at = steps - 20 - turn * 5
+            (run / "new").write_text(source(at, 100 + turn))
+            start = time.perf_counter()
+            (run / "new").rename(run / f"{at:05}.py")
+            marks.append(screen.wait(FRAME) - start)
+            screen.quiet(1)
+        told("an edited step is renamed, to its mark", marks, "50 ms")
+        screen.quiet(2)
+        before = screen.used()[1]
+        time.sleep(5)
+        written = screen.quiet(0.01)
+        resident, after = screen.used()
+        print(f"  memory {resident:.0f} MB, limit 200")
+        print(f"  at rest for 5 s: {(after - before) * 1e3:.0f} ms of processor, {written} bytes written")
+        screen.close()
+
+
+main()
