@@ -99,6 +99,8 @@ pub(super) struct Desk {
     /// Whether listeners don't know of something yet.
     pub(super) untold: bool,
     pub(super) told_at: Option<Instant>,
+    /// How long listeners wait for the next snapshot of what goes on.
+    told_for: Duration,
     /// What texts of contexts cost.
     pub(super) tokens: TokenCount,
     /// Whether the engine has other settings than the run.
@@ -146,6 +148,7 @@ impl Desk {
             unsettled: false,
             untold: true,
             told_at: None,
+            told_for: FRAME,
             tokens: TokenCount::default(),
             outdated: false,
             stopping: false,
@@ -202,7 +205,7 @@ impl Desk {
     /// Waits for something to do: inputs, or the moment at which a snapshot is due. `None` is the end.
     fn next_input(&self) -> Option<Vec<Input>> {
         let first = if self.untold && !self.clients.is_empty() {
-            let due = self.told_at.map_or(Duration::ZERO, |at| FRAME.saturating_sub(at.elapsed()));
+            let due = self.told_at.map_or(Duration::ZERO, |at| self.told_for.saturating_sub(at.elapsed()));
             match self.inputs.recv_timeout(due) {
                 Ok(input) => Some(input),
                 Err(RecvTimeoutError::Timeout) => None,
@@ -466,17 +469,20 @@ impl Desk {
     }
 
     pub(super) fn tell_snapshot(&mut self) {
-        let due = self.told_at.is_none_or(|at| at.elapsed() >= FRAME);
+        let due = self.told_at.is_none_or(|at| at.elapsed() >= self.told_for);
         if !due || !(self.unsettled || self.untold) {
             self.untold |= self.unsettled;
             return;
         }
+        let start = Instant::now();
         self.settle_marks();
         if self.untold && !self.clients.is_empty() {
             self.generation += 1;
             let snapshot = Event::Snapshot(Arc::new(self.snapshot()));
             self.broadcast(&snapshot);
             self.told_at = Some(Instant::now());
+            // In a large run a snapshot costs more than a frame: most of the time is left to what goes on.
+            self.told_for = (start.elapsed() * 4).clamp(FRAME, Duration::from_millis(500));
             self.untold = false;
         }
     }
