@@ -8,7 +8,7 @@ use rustpython_parser::{Mode, parse};
 
 use super::super::{OccurrenceKind, depth, lexical, rewrite};
 use super::Walker;
-use super::scope::Place;
+use super::scope::{Binder, Place, Scope, ScopeKind};
 use super::state::{Held, Slot};
 
 /// Attributes through which a namespace can be reached.
@@ -135,16 +135,24 @@ impl Walker<'_> {
             return Some(Held::default());
         }
         self.expr_used(Some(source));
-        self.arguments_but_namespaces(spaces);
+        // What it binds is the run's where the namespace that it binds in is: the second that is given, or the first,
+        // or else the one around it.
+        let bound_in = spaces.next();
+        let binds_here = match (space, bound_in) {
+            (_, Some(space)) => self.is_namespace(space) || matches!(space, Expr::Constant(_)) && self.at_top(),
+            (Some(space), None) => !matches!(space, Expr::Constant(_)) || self.at_top(),
+            (None, None) => self.at_top(),
+        };
+        self.arguments_but_namespaces(bound_in.into_iter().chain(spaces));
         match constant_text(source) {
-            Some(text) => self.run_constant(&text, is_exec),
+            Some(text) => self.run_constant(&text, is_exec, binds_here),
             None => self.make_opaque(if is_exec { "exec of a computed source" } else { "eval of a computed source" }),
         }
         Some(Held::default())
     }
 
-    /// Reads constant source as if it stood here.
-    fn run_constant(&mut self, text: &str, is_exec: bool) {
+    /// Reads constant source as if it stood here, or, where what it binds is not the run's, in a class here.
+    fn run_constant(&mut self, text: &str, is_exec: bool, binds_here: bool) {
         let text = if is_exec { text } else { text.trim_start_matches([' ', '\t']) };
         let tokens = lexical::tokens(text);
         let shallow = depth::measure(text, &tokens).is_ok_and(|depth| depth <= depth::SHALLOW);
@@ -160,13 +168,33 @@ impl Walker<'_> {
         };
         self.placeless += 1;
         match &tree {
-            ast::Mod::Module(module) => self.body(&module.body),
+            ast::Mod::Module(module) if binds_here => self.body(&module.body),
+            ast::Mod::Module(module) => self.body_of_its_own(&module.body),
             ast::Mod::Expression(e) => self.expr_used(Some(&e.body)),
             _ => {}
         }
         self.placeless -= 1;
         // The places of functions made there mean nothing in the step's text.
         self.made_at.retain(|(_, _, placeless), _| !placeless);
+    }
+
+    /// Reads statements whose names are bound in a namespace of their own, and looked up in the run's besides.
+    fn body_of_its_own(&mut self, body: &[ast::Stmt]) {
+        self.classes += 1;
+        // Names are not private to a class around it.
+        let class = Some((self.classes, String::new()));
+        let mut binder = Binder::new(self, ScopeKind::Class);
+        binder.body(body);
+        let scope = binder.finish();
+        self.scopes.push(Scope { class, ..scope });
+        self.class_held.push(Held::default());
+        self.body(body);
+        let held = self.class_held.pop().unwrap_or_default();
+        self.scopes.pop();
+        match self.class_held.last_mut() {
+            Some(around) => around.join(&held),
+            None => self.consume(&held),
+        }
     }
 
     /// `globals().get("x")` and its like.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+import time
 from typing import Any, Collection
 
 from . import codec
@@ -18,6 +20,9 @@ except ImportError:  # where nothing forks
 
 _WRITABLE = ", open for writing"
 _listdir, _readlink, _fstat = os.listdir, os.readlink, os.stat
+_monotonic, _sleep = time.monotonic, time.sleep
+# How long a thread that Python has done with is given to end, in seconds.
+_MOMENT = 0.05
 
 
 class Held(list):  # type: ignore[type-arg]
@@ -48,7 +53,7 @@ class Holdings:
     def look(self, children: Collection[int]) -> None:
         """Finds what is held now; `children` are the process's own."""
         found: dict[str, str] = {}
-        threads = [tid for tid in _entries("/proc/self/task") if tid != str(os.getpid())]
+        threads = self._threads()
         for tid in threads:
             found[f"thread {tid}"] = "a thread"
         for tid in [str(os.getpid()), *threads]:
@@ -65,6 +70,16 @@ class Holdings:
                     self.written.add(what[0])
         self.new = sorted(words for mark, words in found.items() if mark not in self.words)
         self.words = found
+
+    def _threads(self) -> list[str]:
+        """The other threads. One that was joined is still there for a moment, after Python has done with it."""
+        until = _monotonic() + _MOMENT
+        while True:
+            threads = [tid for tid in _entries("/proc/self/task") if tid != str(os.getpid())]
+            new = {tid for tid in threads if f"thread {tid}" not in self.words}
+            if not new or new <= _python_threads() or _monotonic() > until:
+                return threads
+            _sleep(0.0005)
 
     def value(self) -> Held:
         """What stands for all of it."""
@@ -104,6 +119,13 @@ class Holdings:
                     os.close(own)
             except OSError:
                 continue
+
+
+def _python_threads() -> set[str]:
+    try:
+        return {str(thread.native_id) for thread in list(sys.modules["threading"]._active.values())}  # type: ignore[attr-defined]
+    except Exception:  # there are none, or a step has put something else there
+        return set()
 
 
 def _entries(path: str) -> list[str]:
