@@ -48,7 +48,7 @@ impl Engine {
     fn standing_imports(&mut self, walk: &Walk<'_>, task: &Task) -> Result<Vec<Name>, EngineError> {
         let mut standing = Vec::new();
         for (name, target) in self.compile(task)?.imports {
-            let Some(Slot::Known(now)) = walk.state.names.get(&name) else { continue };
+            let Some(Slot::Known(now)) = walk.state.names().get(&name) else { continue };
             let wrote = |execution: &Execution| {
                 let written = execution.observation.writes.get(&name)?.as_ref();
                 Some(written.is_some_and(|written| written.digest == now.digest))

@@ -18,13 +18,92 @@ impl Key {
         Self(execution.step.clone(), execution.started, execution.duration_us)
     }
 
-    /// How long the execution took.
-    pub(super) fn duration_us(&self) -> u64 {
-        self.2
-    }
-
     pub(super) fn step(&self) -> &StepId {
         &self.0
+    }
+}
+
+/// Executions in order. As cheap to copy and to compare for a run of ten thousand steps as for one of ten: lines that
+/// begin alike share what they begin with, and each knows a digest of the whole.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Line(Option<Arc<Link>>);
+
+#[derive(Debug)]
+struct Link {
+    key: Key,
+    before: Line,
+    length: usize,
+    mark: Digest,
+    /// How long all together took, in microseconds.
+    took_us: u64,
+}
+
+impl Line {
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |link| link.length)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// How long all its executions took, in microseconds.
+    pub(super) fn took_us(&self) -> u64 {
+        self.0.as_ref().map_or(0, |link| link.took_us)
+    }
+
+    pub(super) fn push(&mut self, key: Key) {
+        let before = std::mem::take(self);
+        let Key(step, started, took) = &key;
+        let mark = Digest::of_parts([
+            before.mark().as_bytes().as_slice(),
+            step.as_str().as_bytes(),
+            &started.to_le_bytes(),
+            &took.to_le_bytes(),
+        ]);
+        let (length, took_us) = (before.len() + 1, before.took_us().saturating_add(*took));
+        self.0 = Some(Arc::new(Link { key, before, length, mark, took_us }));
+    }
+
+    fn mark(&self) -> Digest {
+        self.0.as_ref().map_or_else(|| Digest::of(""), |link| link.mark)
+    }
+
+    /// Its first `length` executions; all where there are no more.
+    pub(super) fn first(&self, length: usize) -> Self {
+        let mut here = self;
+        while let Some(link) = &here.0
+            && link.length > length
+        {
+            here = &link.before;
+        }
+        here.clone()
+    }
+
+    /// From the last to the first.
+    pub(super) fn backwards(&self) -> impl Iterator<Item = &Key> {
+        std::iter::successors(self.0.as_deref(), |link| link.before.0.as_deref()).map(|link| &link.key)
+    }
+
+    pub(super) fn begins_with(&self, other: &Self) -> bool {
+        other.len() <= self.len() && self.first(other.len()) == *other
+    }
+}
+
+impl PartialEq for Line {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.mark() == other.mark()
+    }
+}
+
+impl Drop for Line {
+    /// One link after the other: to let each take the one before it along would need a stack as deep as the line.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(link) = next.and_then(Arc::into_inner) {
+            let mut link = link;
+            next = link.before.0.take();
+        }
     }
 }
 
@@ -34,10 +113,10 @@ pub(super) struct Node {
     pub(super) process: Process,
     /// What it holds.
     pub(super) state: State,
-    /// The executions that its state comes from, in order: made in it or brought over.
-    pub(super) line: Vec<Key>,
+    /// The executions that its state comes from: made in it or brought over.
+    pub(super) line: Line,
     /// Those of them whose code ran in it: they may have left more than a state tells.
-    pub(super) ran: Vec<Key>,
+    pub(super) ran: Line,
     /// Whether it is a fork of a process that held what none can take along: it is looked at and never run from.
     pub(super) degraded: bool,
     /// The memory in bytes that only it held when that was last looked at.
@@ -46,7 +125,8 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(process: Process) -> Self {
-        Self { process, state: State::default(), line: Vec::new(), ran: Vec::new(), degraded: false, private: 0 }
+        let (line, ran) = (Line::default(), Line::default());
+        Self { process, state: State::default(), line, ran, degraded: false, private: 0 }
     }
 
     /// A copy of it, in a process of its own.
@@ -61,15 +141,21 @@ impl Node {
         !self.degraded && !self.state.is_held()
     }
 
+    /// Takes down that an execution was made in it.
+    pub(super) fn executed(&mut self, key: Key) {
+        self.line.push(key.clone());
+        self.ran.push(key);
+    }
+
     /// Whether nothing ran in it that is not part of `line`, in the same order.
-    pub(super) fn is_clean(&self, line: &[Key]) -> bool {
-        let mut rest = line.iter();
-        self.ran.iter().all(|key| rest.any(|other| other == key))
+    pub(super) fn is_clean(&self, line: &Line) -> bool {
+        let mut rest = line.backwards();
+        line.begins_with(&self.ran) || self.ran.backwards().all(|key| rest.any(|other| other == key))
     }
 
     /// How many of `line`'s first executions make its state, if exactly such.
-    pub(super) fn prefix(&self, line: &[Key]) -> Option<usize> {
-        line.starts_with(&self.line).then_some(self.line.len())
+    pub(super) fn prefix(&self, line: &Line) -> Option<usize> {
+        line.begins_with(&self.line).then_some(self.line.len())
     }
 }
 
@@ -88,15 +174,15 @@ impl Delta {
         let mut early: BTreeMap<Digest, Arc<Written>> = BTreeMap::new();
         let mut bad = Vec::new();
         let mut moved: BTreeSet<&Name> = BTreeSet::new();
-        for (name, slot) in &target.names {
+        for (name, slot) in target.names() {
             match slot {
                 Slot::Known(written) => {
-                    if held.names.get(name) != Some(slot) {
+                    if held.names().get(name) != Some(slot) {
                         loads.insert(written.digest, Arc::clone(written));
                         moved.insert(name);
                     }
                 }
-                Slot::Unknown(Some(from)) => match held.names.get(name) {
+                Slot::Unknown(Some(from)) => match held.names().get(name) {
                     Some(Slot::Known(now)) if now.digest == from.digest => {}
                     _ => {
                         early.insert(from.digest, Arc::clone(from));
@@ -108,7 +194,7 @@ impl Delta {
         // A value that holds a definition by its name holds the old object until it is brought over as well.
         loop {
             let more: Vec<(&Name, &Arc<Written>)> = target
-                .names
+                .names()
                 .iter()
                 .filter_map(|(name, slot)| match slot {
                     Slot::Known(written)
@@ -140,7 +226,8 @@ impl Delta {
             bad.dedup();
             return Err(bad);
         }
-        let delete: Vec<Name> = held.names.keys().filter(|name| !target.names.contains_key(*name)).cloned().collect();
+        let delete: Vec<Name> =
+            held.names().keys().filter(|name| !target.names().contains_key(*name)).cloned().collect();
         let mut load: Vec<Arc<Written>> = early.into_values().collect();
         load.extend(in_order_of_reference(loads));
         Ok(Self { delete, load })
@@ -178,4 +265,38 @@ fn in_order_of_reference(loads: BTreeMap<Digest, Arc<Written>>) -> Vec<Arc<Writt
         }
     }
     ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(numbers: std::ops::Range<u64>) -> Line {
+        let mut line = Line::default();
+        for n in numbers {
+            line.push(Key(format!("s{n}").parse().unwrap(), 0, n));
+        }
+        line
+    }
+
+    #[test]
+    fn lines_are_told_apart_by_what_they_hold() {
+        assert_eq!(line(0..3), line(0..3));
+        assert_ne!(line(0..3), line(0..4));
+        assert_ne!(line(0..3), line(1..4));
+        assert_eq!(line(0..5).first(3), line(0..3));
+        assert!(line(0..5).begins_with(&line(0..5)) && line(0..5).begins_with(&Line::default()));
+        assert!(!line(0..3).begins_with(&line(0..5)));
+        assert_eq!(line(0..5).took_us(), 10);
+        let steps: Vec<_> = line(0..3).backwards().map(|key| key.step().to_string()).collect();
+        assert_eq!(steps, ["s2", "s1", "s0"]);
+    }
+
+    #[test]
+    fn a_long_line_ends_without_a_deep_stack() {
+        let long = line(0..200_000);
+        let kept = long.first(100_000);
+        drop(long);
+        assert_eq!(kept.len(), 100_000);
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::decide::Choice;
-use super::line::Key;
+use super::line::Line;
 use super::pass::Walk;
 use super::process::Process;
 use super::protocol::{Ask, InsideReply, StateReply};
@@ -20,7 +20,7 @@ const REPR_LIMIT: usize = 64 << 10;
 /// one, and to have it again may have cost much.
 #[derive(Debug)]
 pub(super) struct Looked {
-    line: Vec<Key>,
+    line: Line,
     state: State,
     side: Side,
 }

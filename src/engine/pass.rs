@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::line::{Key, Node};
+use super::line::{Key, Line, Node};
 use super::protocol::CompileReply;
 use super::state::{Slot, State};
 use super::task::{Goal, Halt, OnError, Task};
@@ -16,7 +16,7 @@ pub(super) struct Walk<'a> {
     pub(super) state: State,
     /// The executions that make up the state, with the places of their steps.
     pub(super) line: Vec<(usize, Arc<Execution>)>,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Line,
     /// Names and files that failed or blocked steps should have made: what made them missing.
     pub(super) missing: BTreeMap<Name, StepId>,
     pub(super) missing_files: BTreeMap<String, StepId>,
@@ -31,7 +31,7 @@ impl<'a> Walk<'a> {
             goal,
             state: State::default(),
             line: Vec::new(),
-            keys: Vec::new(),
+            keys: Line::default(),
             missing: BTreeMap::new(),
             missing_files: BTreeMap::new(),
             edited,
@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
 
     /// What the watched names hold now.
     pub(super) fn watched(&self) -> BTreeMap<Name, Option<Slot>> {
-        self.goal.watched.iter().map(|name| (Arc::clone(name), self.state.names.get(name).cloned())).collect()
+        self.goal.watched.iter().map(|name| (Arc::clone(name), self.state.names().get(name).cloned())).collect()
     }
 
     /// Why the update stops after this execution, if it does; `before` is what the watched names held.
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
             Some(Slot::Known(written)) => Some(written.digest),
             Some(Slot::Unknown(_)) | None => None,
         };
-        let changed = before.iter().find(|(name, was)| digest(was.as_ref()) != digest(self.state.names.get(*name)));
+        let changed = before.iter().find(|(name, was)| digest(was.as_ref()) != digest(self.state.names().get(*name)));
         changed.map(|(name, _)| Halt::Changed { name: Arc::clone(name), by: execution.step.clone() })
     }
 
@@ -170,11 +170,11 @@ impl<'a> Walk<'a> {
 
     /// Takes over what a process knows of names that were unknown.
     pub(super) fn settle(&mut self, node: &Node) {
-        for (name, slot) in &mut self.state.names {
-            if matches!(slot, Slot::Unknown(_))
-                && let Some(known) = node.state.names.get(name)
-            {
-                *slot = known.clone();
+        let unknown = self.state.names().iter().filter(|(_, slot)| matches!(slot, Slot::Unknown(_)));
+        let names: Vec<Name> = unknown.map(|(name, _)| Arc::clone(name)).collect();
+        for name in names {
+            if let Some(known) = node.state.names().get(&name) {
+                self.state.set(name, Some(known.clone()));
             }
         }
     }

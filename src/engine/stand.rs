@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::aside::Aside;
 use super::execute::{micros, written};
-use super::line::{Delta, Key, Node};
+use super::line::{Delta, Key, Line, Node};
 use super::pass::Walk;
 use super::protocol::{Ask, LoadReply, ValueHead};
 use super::state::{Slot, State};
@@ -56,7 +56,7 @@ impl Engine {
             let cost = |node: &Node, at: usize| -> u64 {
                 let others = self.checkpoints.iter().enumerate().filter(|(other, _)| *other != at);
                 let from = others.filter_map(|(_, other)| other.prefix(&node.line)).max().unwrap_or(0);
-                node.line.iter().skip(from).map(Key::duration_us).sum()
+                node.line.took_us().saturating_sub(node.line.first(from).took_us())
             };
             let worth = |(at, node): (usize, &Node)| (at, cost(node, at) as f64 / node.private.max(1) as f64);
             let worst = self.checkpoints.iter().enumerate().map(worth).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -87,7 +87,15 @@ impl Engine {
         report: &mut dyn FnMut(Report),
     ) -> Result<Option<usize>, EngineError> {
         self.root()?;
-        let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
+        let keys = walk.keys.first(line);
+        // The process in which the last of them ran holds what they made.
+        if let Some(live) = &mut self.live
+            && live.line == keys
+        {
+            live.state.files = walk.state.files.clone();
+            walk.settle(live);
+            return Ok(None);
+        }
         if let Some(node) = self.bring_over(&keys, &walk.state)? {
             walk.settle(&node);
             self.live = Some(node);
@@ -98,7 +106,7 @@ impl Engine {
 
     /// A process for `target` made from one that runs clean, by bringing values over; `None` where that
     /// can't be done.
-    pub(super) fn bring_over(&mut self, keys: &[Key], target: &State) -> Result<Option<Node>, EngineError> {
+    pub(super) fn bring_over(&mut self, keys: &Line, target: &State) -> Result<Option<Node>, EngineError> {
         if let Some(node) = self.live.take() {
             if node.is_clean(keys)
                 && let Ok(delta) = Delta::between(&node.state, target, &*self.vault)
@@ -140,7 +148,7 @@ impl Engine {
         mut node: Node,
         delta: &Delta,
         target: &State,
-        keys: &[Key],
+        keys: &Line,
     ) -> Result<Option<Node>, EngineError> {
         if !delta.is_empty() {
             let mut data = Vec::new();
@@ -163,21 +171,21 @@ impl Engine {
                 return Ok(None);
             }
             for name in &delta.delete {
-                node.state.names.remove(name);
+                node.state.set(Arc::clone(name), None);
             }
             for (name, component) in reply.components {
                 let now = written(component);
-                if let Some(Slot::Known(wanted)) = target.names.get(&name)
+                if let Some(Slot::Known(wanted)) = target.names().get(&name)
                     && wanted.digest != now.digest
                 {
                     tracing::debug!(%name, ?wanted, ?now, "a value that came over is another");
                     return Ok(None);
                 }
-                node.state.names.insert(name, Slot::Known(Arc::new(now)));
+                node.state.set(name, Some(Slot::Known(Arc::new(now))));
             }
         }
-        let same = node.state.names.len() == target.names.len()
-            && target.names.iter().all(|(name, slot)| match (node.state.names.get(name), slot) {
+        let same = node.state.names().len() == target.names().len()
+            && target.names().iter().all(|(name, slot)| match (node.state.names().get(name), slot) {
                 (Some(Slot::Known(now)), Slot::Known(wanted)) => now.digest == wanted.digest,
                 (Some(_), Slot::Unknown(_)) => true,
                 _ => false,
@@ -186,7 +194,7 @@ impl Engine {
             return Ok(None);
         }
         node.state.files = target.files.clone();
-        node.line = keys.to_vec();
+        node.line = keys.clone();
         Ok(Some(node))
     }
 
@@ -216,7 +224,7 @@ impl Engine {
         line: usize,
         report: &mut dyn FnMut(Report),
     ) -> Result<Rebuilt, EngineError> {
-        let keys = walk.keys.get(..line).unwrap_or_default().to_vec();
+        let keys = walk.keys.first(line);
         let mut node = loop {
             let can = |node: &Node| node.can_begin() && node.prefix(&keys).is_some();
             let held = self.checkpoints.iter().enumerate().filter(|(_, node)| can(node));
@@ -238,12 +246,12 @@ impl Engine {
                 let mut after = wanted.clone();
                 after.apply(&expected.observation);
                 // Where a record does not tell what a name holds then, the process must.
-                if !after.names.values().any(|slot| matches!(slot, Slot::Unknown(None))) {
+                if !after.names().values().any(|slot| matches!(slot, Slot::Unknown(None))) {
                     wanted = after;
                     continue;
                 }
             }
-            match self.catch_up(node, &wanted, keys.get(..index).unwrap_or_default())? {
+            match self.catch_up(node, &wanted, &keys.first(index))? {
                 Some(there) => node = there,
                 None => return Ok(Rebuilt::Failed),
             }
@@ -258,8 +266,7 @@ impl Engine {
             let same = done.keep && difference(&before, &expected, &done.execution).is_none();
             report(Report::Executed { execution: Arc::clone(&done.execution), rebuilt: same });
             if same {
-                node.line.push(Key::of(&expected));
-                node.ran.push(Key::of(&expected));
+                node.executed(Key::of(&expected));
                 wanted = node.state.clone();
                 continue;
             }
@@ -268,11 +275,10 @@ impl Engine {
             );
             // It answers differently with the same inputs: from here on the line is another.
             walk.line.truncate(index);
-            walk.keys.truncate(index);
+            walk.keys = walk.keys.first(index);
             if done.keep {
-                walk.state = State { ..node.state.clone() };
-                node.line.push(Key::of(&done.execution));
-                node.ran.push(Key::of(&done.execution));
+                walk.state = node.state.clone();
+                node.executed(Key::of(&done.execution));
                 walk.keys.push(Key::of(&done.execution));
                 walk.line.push((place, done.execution));
                 self.live = Some(node);
@@ -298,8 +304,8 @@ impl Engine {
     }
 
     /// Brings `node` on to `wanted`, the state after the executions `keys`; `None` if that fails.
-    fn catch_up(&mut self, node: Node, wanted: &State, keys: &[Key]) -> Result<Option<Node>, EngineError> {
-        if node.line == keys {
+    fn catch_up(&mut self, node: Node, wanted: &State, keys: &Line) -> Result<Option<Node>, EngineError> {
+        if node.line == *keys {
             return Ok(Some(node));
         }
         match Delta::between(&node.state, wanted, &*self.vault) {
@@ -315,8 +321,7 @@ impl Engine {
             && live.line == walk.keys
         {
             let process = live.process.fork()?;
-            let (line, ran) = (Vec::new(), Vec::new());
-            let node = Node { process, state: live.state.clone(), line, ran, degraded: true, private: 0 };
+            let node = Node { state: live.state.clone(), degraded: true, ..Node::new(process) };
             return Ok(Side { node, _aside: None });
         }
         // One that can't be run from can be looked at.
@@ -377,8 +382,8 @@ pub(super) struct Side {
 
 /// Whether the present sources of `tasks` are those whose executions make up what `node` holds.
 pub(super) fn leads_to(tasks: &[Task], node: &Node) -> bool {
-    let mut rest = tasks.iter();
-    node.line.iter().all(|key| {
+    let mut rest = tasks.iter().rev();
+    node.line.backwards().all(|key| {
         rest.by_ref().find(|task| task.id == *key.step()).is_some_and(|task| {
             let source = Some(Digest::of(task.source.as_bytes()));
             task.held.iter().any(|held| Key::of(held) == *key && held.observation.source == source)
@@ -395,7 +400,7 @@ fn difference(before: &State, expected: &Execution, again: &Execution) -> Option
     // What was bound to the very value that stood there is no write.
     let made = |seen: &Observation, name: &Name| match seen.writes.get(name) {
         Some(written) => written.as_ref().map(|written| written.digest),
-        None => match before.names.get(name) {
+        None => match before.names().get(name) {
             Some(Slot::Known(written)) => Some(written.digest),
             _ => None,
         },

@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use imbl::{OrdMap, OrdSet};
+
 use crate::step::{Digest, FileContent, Name, Observation, Reason, Written};
 
 /// What a name holds.
@@ -17,10 +19,13 @@ pub(super) enum Slot {
     Unknown(Option<Arc<Written>>),
 }
 
-/// What stood at a place in the order.
+/// What stood at a place in the order. Hundreds of checkpoints have one each, and differ by little: copies share what
+/// is alike in them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct State {
-    pub(super) names: BTreeMap<Name, Slot>,
+    names: OrdMap<Name, Slot>,
+    /// The names whose values refer to definitions by their names.
+    referring: OrdSet<Name>,
     /// Files that steps made or changed, by path as the record has it.
     pub(super) files: BTreeMap<String, FileContent>,
 }
@@ -37,6 +42,23 @@ pub(super) enum Verdict {
 }
 
 impl State {
+    /// What each name holds.
+    pub(super) fn names(&self) -> &OrdMap<Name, Slot> {
+        &self.names
+    }
+
+    /// Has `name` hold something from now on, or nothing.
+    pub(super) fn set(&mut self, name: Name, slot: Option<Slot>) {
+        match &slot {
+            Some(Slot::Known(written)) if !written.refs.is_empty() => drop(self.referring.insert(Arc::clone(&name))),
+            _ => drop(self.referring.remove(&name)),
+        }
+        match slot {
+            Some(slot) => drop(self.names.insert(name, slot)),
+            None => drop(self.names.remove(&name)),
+        }
+    }
+
     fn digest(&self, name: &str) -> Option<Digest> {
         match self.names.get(name) {
             Some(Slot::Known(written)) => Some(written.digest),
@@ -58,7 +80,7 @@ impl State {
     pub(super) fn prefix_digest(&self, prefix: &str) -> Digest {
         let parts: Vec<Vec<u8>> = self
             .names
-            .range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded))
+            .range::<_, str>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded))
             .take_while(|(name, _)| name.starts_with(prefix))
             .map(|(name, slot)| {
                 let mut part = name.as_bytes().to_vec();
@@ -130,8 +152,8 @@ impl State {
             }
         }
         // Values that refer to a definition by its name, when another object takes the name.
-        unknown.extend(self.names.iter().filter_map(|(name, slot)| match slot {
-            Slot::Known(written) if !bound.contains(name) && written.refs.iter().any(|r| rebound.contains(r)) => {
+        unknown.extend(self.referring.iter().filter_map(|name| match self.names.get(name) {
+            Some(Slot::Known(written)) if !bound.contains(name) && written.refs.iter().any(|r| rebound.contains(r)) => {
                 Some(Arc::clone(name))
             }
             _ => None,
@@ -157,16 +179,15 @@ impl State {
             }
         }
         for name in unknown {
-            if let Some(slot) = self.names.get_mut(&name) {
-                let from = match slot {
-                    Slot::Known(written) if !written.refs.iter().any(|r| rebound.contains(r)) => {
-                        Some(Arc::clone(written))
-                    }
-                    Slot::Known(_) => None,
-                    Slot::Unknown(from) => from.take(),
-                };
-                *slot = Slot::Unknown(from);
-            }
+            let from = match self.names.get(&name) {
+                Some(Slot::Known(written)) if !written.refs.iter().any(|r| rebound.contains(r)) => {
+                    Some(Arc::clone(written))
+                }
+                Some(Slot::Known(_)) => None,
+                Some(Slot::Unknown(from)) => from.clone(),
+                None => continue,
+            };
+            self.set(name, Some(Slot::Unknown(from)));
         }
         for name in bound {
             self.put(name, seen.writes.get(name).and_then(Option::as_ref));
@@ -188,14 +209,7 @@ impl State {
     }
 
     fn put(&mut self, name: &Name, written: Option<&Written>) {
-        match written {
-            Some(written) => {
-                self.names.insert(Arc::clone(name), Slot::Known(Arc::new(written.clone())));
-            }
-            None => {
-                self.names.remove(name);
-            }
-        }
+        self.set(Arc::clone(name), written.map(|written| Slot::Known(Arc::new(written.clone()))));
     }
 }
 

@@ -350,9 +350,7 @@ impl Engine {
             execution = Arc::new(with);
         }
         if keep {
-            node.line = walk.keys.clone();
-            node.line.push(Key::of(&execution));
-            node.ran.push(Key::of(&execution));
+            node.executed(Key::of(&execution));
             self.live = Some(node);
         }
         Ok(Ran::Here(execution))

@@ -55,33 +55,30 @@ class _Versions(Changes):
     def __init__(self, ctypes: Any) -> None:
         super().__init__()
         self._number = ctypes.c_uint64
-        self._views: list[tuple[str, Any]] = []
-        self._seen: list[int] = []
+        self._views: Dict[str, Any] = {}
+        self._seen: Dict[str, int] = {}
 
     def follow(self, key: str, held: Dict[str, Any]) -> None:
         if key in self._dicts:
             self.forget(key)
         super().follow(key, held)
-        view = self._number.from_address(id(held) + _VERSION_OFFSET)
-        self._views.append((key, view))
-        self._seen.append(view.value)
+        view = self._views[key] = self._number.from_address(id(held) + _VERSION_OFFSET)
+        self._seen[key] = view.value
 
     def forget(self, key: str) -> None:
         super().forget(key)
-        kept = [(pair, seen) for pair, seen in zip(self._views, self._seen) if pair[0] != key]
-        self._views = [pair for pair, _ in kept]
-        self._seen = [seen for _, seen in kept]
+        self._views.pop(key, None)
+        self._seen.pop(key, None)
 
     def is_changed(self, key: str) -> bool:
-        pairs = zip(self._views, self._seen)
-        return key in self._changed or any(view.value != seen for (own, view), seen in pairs if own == key)
+        return key in self._changed or key in self._views and self._views[key].value != self._seen[key]
 
     def take(self) -> Set[str]:
-        now = [view.value for _, view in self._views]
+        now = {key: view.value for key, view in self._views.items()}
         found = self._changed
         self._changed = set()
         if now != self._seen:
-            found.update(key for (key, _), seen, version in zip(self._views, self._seen, now) if seen != version)
+            found.update(key for key, version in now.items() if self._seen[key] != version)
             self._seen = now
         return found
 

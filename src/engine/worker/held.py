@@ -48,18 +48,19 @@ class Holdings:
 
     def opened(self) -> list[str]:
         """The descriptors that are open and not the process's own."""
-        return [number for number in _descriptors() if number not in self._own]
+        return [number for number in _entries("/proc/self/fd") if number not in self._own and _is_open(int(number))]
 
     def look(self, children: Collection[int]) -> None:
         """Finds what is held now; `children` are the process's own."""
         found: dict[str, str] = {}
+        own = {str(pid) for pid in children}
         threads = self._threads()
         for tid in threads:
             found[f"thread {tid}"] = "a thread"
         for tid in [str(os.getpid()), *threads]:
             for pid in _read(f"/proc/self/task/{tid}/children").split():
                 # One that has ended holds nothing.
-                if int(pid) not in children and _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"]):
+                if pid not in own and _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"]):
                     found[f"process {pid}"] = "a process"
         self.written.clear()
         for number in self.opened():

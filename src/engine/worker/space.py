@@ -9,6 +9,7 @@ import hashlib
 from typing import Any, Iterable, NamedTuple
 
 from . import codec, walk
+from .codec import identity
 
 HIDDEN = frozenset(
     "__name__ __builtins__ __file__ __doc__ __package__ __loader__ __spec__ __annotations__ __annotate__ "
@@ -123,7 +124,7 @@ class Space:
             value = self.value(name)
             reach = self.walker.reach(name, value)
             self.reaches[name] = reach
-            self._bound[name] = id(value)
+            self._bound[name] = identity(value)
             for number in reach.ids:
                 holder = self._holder.get(number)
                 if holder is None:

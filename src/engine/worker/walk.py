@@ -13,6 +13,7 @@ import types
 from typing import Any, Iterable
 
 from . import codec
+from .codec import identity
 
 _ATOMIC: set[type] = {
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType,
@@ -104,9 +105,9 @@ class Walker:
                 self._definitions.discard(name)
                 continue
             self._definitions.add(name)
-            known = owner.get(id(value))
+            known = owner.get(identity(value))
             if known is None or name < known:
-                owner[id(value)] = name
+                owner[identity(value)] = name
         return owner
 
     def reach(self, name: str, root: Any) -> Reach:
@@ -123,7 +124,7 @@ class Walker:
             kind = type(value)
             if kind in _ATOMIC:
                 continue
-            number = id(value)
+            number = identity(value)
             if number in seen:
                 continue
             if kind in _SKIPPED:
@@ -187,7 +188,7 @@ class Walker:
             if special is not None:
                 ids, more = special
                 for part in ids:
-                    found.ids.add(id(part))
+                    found.ids.add(identity(part))
                 stack += more
                 continue
             found.ids.add(number)

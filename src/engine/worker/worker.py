@@ -56,6 +56,7 @@ class Worker:
         self.wall: wall.Wall | None = None  # what forks are put behind; none where everything is allowed
         self.walled = False
         self.asking: tuple[int, int] | None = None  # the process and thread that may ask while a step runs
+        self.bindings: _Bindings | None = None  # as the last step left them, if nothing has touched them since
         self.known_answers: list[dict[str, str]] = []
         self.answers: list[dict[str, str]] = []
 
@@ -272,8 +273,8 @@ class Worker:
             described = errors.describe(failure, self.steps)
             self.wire.send({"code": _text_digest(source), "error": described, "us": 0, "observation": {}})
             return
-        # Identities only: to hold the values would keep them from dying when the step drops them.
-        before = _Bindings(self.namespace)
+        before = self.bindings or _Bindings(self.namespace)
+        self.bindings = None
         self.files.clear()
         self.files.watch(self.held.written)
         pre = self._pre_closure(used)
@@ -441,15 +442,16 @@ class Worker:
         hidden_values = self.space.hidden
         own_hidden = dict(hidden_values)
         certain = set() if failed else pre.bound
-        rebound = before.changed(namespace) | {n for n in certain if n in namespace or n in before.names}
+        after = _Bindings(namespace)
+        rebound = after.changed(before) | {n for n in certain if n in namespace}
         rebound = {n for n in rebound if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
         # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
-        unchanged = {n for n in pre.stores if n not in rebound and n in before.names and n not in loads}
+        unchanged = {n for n in pre.stores if n not in rebound and n in namespace and n not in loads}
         loads |= unchanged
         dynamic = pre.dynamic
         if dynamic:
-            loads |= before.names
+            loads |= before.names()
             unchanged = set()
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
@@ -502,6 +504,7 @@ class Worker:
                     values.append({"digest": component.digest, "members": component.members, "size": len(data)})
                     blobs.append(data)
         self.space.told()
+        self.bindings = after
         kept = {w["digest"]: w["uncarryable"] for w in writes.values() if w and w["uncarryable"]}
         for written in writes.values():
             if written and written["digest"] in kept:
@@ -515,7 +518,7 @@ class Worker:
             clock.add("an agent, which gave no answer")
         observed = {
             "reads": reads,
-            "saw_names": sorted(n for n in before.names if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
+            "saw_names": sorted(n for n in before.names() if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
             "saw_prefixes": sorted(prefixes),
             "writes": writes,
             "incidental": incidental,
@@ -625,6 +628,7 @@ class Worker:
 
     def _load(self, message: dict[str, Any], data: bytes) -> None:
         """Brings values over and takes names away; tells the components as they are then."""
+        self.bindings = None
         touched: set[str] = set()
         for name in message.get("delete", ()):
             touched.add(name)
@@ -854,16 +858,20 @@ class _Bindings:
     step drops them."""
 
     def __init__(self, namespace: dict[str, Any]) -> None:
-        self._keys, self._ids = [*namespace], [*map(id, namespace.values())]
-        self.names = set(self._keys)
+        self._keys, self._ids = [*namespace], [*map(codec.identity, namespace.values())]
+        if "__file__" in namespace:  # another for every step, and among the first
+            self._ids[self._keys.index("__file__")] = 0
 
-    def changed(self, namespace: dict[str, Any]) -> set[str]:
-        """The names that came, went, or stand for another object now."""
-        keys, ids, count = [*namespace], [*map(id, namespace.values())], len(self._keys)
-        if keys[:count] == self._keys and ids[:count] == self._ids:
+    def names(self) -> set[str]:
+        return set(self._keys)
+
+    def changed(self, before: "_Bindings") -> set[str]:
+        """The names that came, went, or stand for another object than they did `before`."""
+        keys, ids, count = self._keys, self._ids, len(before._keys)
+        if keys[:count] == before._keys and ids[:count] == before._ids:
             return set(keys[count:])
-        now, before = dict(zip(keys, ids)), dict(zip(self._keys, self._ids))
-        return {n for n, number in now.items() if before.get(n) != number} | (before.keys() - now.keys())
+        now, then = dict(zip(keys, ids)), dict(zip(before._keys, before._ids))
+        return {n for n, number in now.items() if then.get(n) != number} | (then.keys() - now.keys())
 
 
 def _text_digest(source: str) -> str:
