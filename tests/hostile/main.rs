@@ -15,6 +15,7 @@ mod pen;
 mod support;
 
 use common::Run;
+use pen::Pen;
 use serde_json::Value;
 
 /// A step that is given a second.
@@ -24,14 +25,7 @@ fn brief(source: &str) -> String {
 
 /// Runs `cases` as steps of one run, with a step before and one after each that must come out right. Gives what became of
 /// each: its outcome and what it said.
-fn run_all(cases: &[(&str, &str)], limits: &[&str]) -> Vec<(String, String)> {
-    let pen = match pen::Pen::new() {
-        Ok(pen) => pen,
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            return Vec::new();
-        }
-    };
+fn run_all(pen: &Pen, cases: &[(&str, &str)], limits: &[&str]) -> Vec<(String, String)> {
     let run = Run::new(&[("000.py", "kept = [5]\n")]);
     for (at, (_, source)) in cases.iter().enumerate() {
         run.write(&format!("{:03}a.py", at + 1), &brief(source));
@@ -76,8 +70,10 @@ fn expect(found: &[(String, String)], expected: &[(&str, &[&str])]) {
 
 macro_rules! cases {
     ($limits:expr; $($name:literal: $source:literal => $($expected:literal)|+;)*) => {{
-        let found = run_all(&[$(($name, $source)),*], $limits);
-        expect(&found, &[$(($name, &[$($expected),+] as &[&str])),*]);
+        pen::in_each(|pen| {
+            let found = run_all(pen, &[$(($name, $source)),*], $limits);
+            expect(&found, &[$(($name, &[$($expected),+] as &[&str])),*]);
+        });
     }};
 }
 
@@ -116,16 +112,18 @@ fn what_ends_its_own_process_ends_only_that() {
 
 #[test]
 fn what_stops_itself_is_ended_and_said_so() {
-    let pen = pen_or_skip!();
-    let stop = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n";
-    let group =
-        "import os, signal\ntry:\n    os.kill(1, 0)\nexcept PermissionError:\n    os.killpg(0, signal.SIGSTOP)\n";
-    let run =
-        Run::new(&[("1.py", "kept = 5\n"), ("2.py", stop), ("3.py", group), ("4.py", "print('on with', kept)\n")]);
-    let said = pen.call(&run, "run", &[]);
-    let told = said.stdout.matches("ProcessStopped: the step's process was stopped by a signal, and stayed so").count();
-    assert!(told == 2 && said.stdout.contains("on with 5"), "{} {}", said.stdout, said.stderr);
-    assert_eq!(pen.left(), Vec::<String>::new());
+    pen::in_each(|pen| {
+        let stop = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n";
+        let group =
+            "import os, signal\ntry:\n    os.kill(1, 0)\nexcept PermissionError:\n    os.killpg(0, signal.SIGSTOP)\n";
+        let run =
+            Run::new(&[("1.py", "kept = 5\n"), ("2.py", stop), ("3.py", group), ("4.py", "print('on with', kept)\n")]);
+        let said = pen.call(&run, "run", &[]);
+        let told =
+            said.stdout.matches("ProcessStopped: the step's process was stopped by a signal, and stayed so").count();
+        assert!(told == 2 && said.stdout.contains("on with 5"), "{} {}", said.stdout, said.stderr);
+        assert_eq!(pen.left(), Vec::<String>::new());
+    });
 }
 
 #[test]
@@ -161,8 +159,10 @@ fn what_replaces_the_tools_of_others_is_undone_where_it_fails() {
     // Where it does not fail, its successors see what it did, as in any Python program: the engine's own work goes on.
     let tools = "import builtins, sys, os, json\nbuiltins.open = None\nsys.stdout = None\nbuiltins.__import__ = None\n\
                  json.dumps = json.loads = None\nbuiltins.len = None\n1 / 0\n";
-    let found = run_all(&[("tools", tools)], &[]);
-    expect(&found, &[("tools", &["ZeroDivisionError"])]);
+    pen::in_each(|pen| {
+        let found = run_all(pen, &[("tools", tools)], &[]);
+        expect(&found, &[("tools", &["ZeroDivisionError"])]);
+    });
 }
 
 #[test]
@@ -179,58 +179,62 @@ fn processes_without_end_are_bounded() {
     let bomb = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n";
     let shell = "import subprocess\nsubprocess.run('f() { f | f & }; f', shell=True)\nimport time\ntime.sleep(5)\n";
     let threads = "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n";
-    let found = run_all(&[("a fork bomb", bomb), ("one of a shell", shell), ("threads", threads)], &["processes=40"]);
-    let all: &[&str] = &["ProcessLimit: had more processes than its limit of 40; raise it with"];
-    expect(&found, &[("", all), ("", all), ("", all)]);
+    pen::in_each(|pen| {
+        let found =
+            run_all(pen, &[("a fork bomb", bomb), ("one of a shell", shell), ("threads", threads)], &["processes=40"]);
+        let all: &[&str] = &["ProcessLimit: had more processes than its limit of 40; raise it with"];
+        expect(&found, &[("", all), ("", all), ("", all)]);
+    });
 }
 
 #[test]
 fn output_without_end_is_cut_and_the_step_goes_on() {
-    let pen = pen_or_skip!();
-    // A gigabyte in all: half of it one line, and lines.
-    let flood = "import os\npart = b'x' * (1 << 20)\nfor _ in range(512): os.write(1, part)\nprint('end')\n";
-    let lines =
-        "import os\npart = (b'y' * 63 + b'\\n') * (1 << 14)\nfor _ in range(512): os.write(2, part)\nprint('end')\n";
-    let run = Run::new(&[("1.py", flood), ("2.py", lines), ("3.py", "print('on')\n")]);
-    let said = pen.call(&run, "run", &["--json", "--limit", "output=1MB"]);
-    let document: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
-    for (step, stream) in [(0, "stdout"), (1, "stderr")] {
-        let step = &document["steps"][step];
-        let text = step[stream].as_str().unwrap();
-        assert!(text.len() < 2 << 20, "{}", text.len());
-        assert!(step["stdout"].as_str().unwrap().ends_with("end\n"), "{}", step["stdout"].as_str().unwrap().len());
-        assert_eq!(step["stdout_truncated"], true);
-    }
-    assert_eq!(document["steps"][2]["stdout"], "on\n");
-    assert_eq!(pen.left(), Vec::<String>::new());
+    pen::in_each(|pen| {
+        // A gigabyte in all: half of it one line, and lines.
+        let flood = "import os\npart = b'x' * (1 << 20)\nfor _ in range(512): os.write(1, part)\nprint('end')\n";
+        let lines = "import os\npart = (b'y' * 63 + b'\\n') * (1 << 14)\nfor _ in range(512): os.write(2, part)\nprint('end')\n";
+        let run = Run::new(&[("1.py", flood), ("2.py", lines), ("3.py", "print('on')\n")]);
+        let said = pen.call(&run, "run", &["--json", "--limit", "output=1MB"]);
+        let document: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+        for (step, stream) in [(0, "stdout"), (1, "stderr")] {
+            let step = &document["steps"][step];
+            let text = step[stream].as_str().unwrap();
+            assert!(text.len() < 2 << 20, "{}", text.len());
+            assert!(step["stdout"].as_str().unwrap().ends_with("end\n"), "{}", step["stdout"].as_str().unwrap().len());
+            assert_eq!(step["stdout_truncated"], true);
+        }
+        assert_eq!(document["steps"][2]["stdout"], "on\n");
+        assert_eq!(pen.left(), Vec::<String>::new());
+    });
 }
 
 #[test]
 fn a_step_that_fills_the_disk_fails_and_what_it_filled_is_given_back() {
-    let pen = pen_or_skip!();
-    let fill = "with open('large', 'wb', buffering=0) as file:\n    while True: file.write(b'x' * (1 << 20))\n";
-    let run = Run::new(&[("1.py", "kept = 5\n"), ("2.py", fill), ("3.py", "print('on with', kept)\n")]);
-    let here = run.path().display();
-    // The disk is one in memory that only this command sees.
-    let script = format!(
-        "cp -r {here} {here}.kept && mount -t tmpfs -o size=8m none {here} && cp -r {here}.kept/. {here} && cd {here} && \
-         \"$0\" run .; echo; \"$0\" verify .; echo status $?; cat {here}/2.py; rm -rf {here}.kept"
-    );
-    let mut command = pen.command("unshare");
-    command.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" });
-    command.args(["sh", "-c", &script, env!("CARGO_BIN_EXE_reweave")]);
-    let said = common::answer(command, "");
-    if said.stderr.contains("unshare: ") || said.stderr.contains("mount: ") {
-        eprintln!("skipped: a disk of its own can't be made here: {}", said.stderr);
-        return;
-    }
-    assert!(said.stdout.contains("OSError: [Errno 28] No space left on device"), "{said}");
-    assert!(said.stdout.contains("on with 5") && said.stdout.ends_with(fill), "{said}");
-    // What it filled may be given back before the records are written, or after.
-    let told = said.stderr.contains("was not recorded: .reweave/store.db: the disk is full")
-        && said.stderr.contains("hint: free some space");
-    assert!(told || !said.stderr.contains("error:"), "{said}");
-    assert_eq!(pen.left(), Vec::<String>::new());
+    pen::in_each(|pen| {
+        let fill = "with open('large', 'wb', buffering=0) as file:\n    while True: file.write(b'x' * (1 << 20))\n";
+        let run = Run::new(&[("1.py", "kept = 5\n"), ("2.py", fill), ("3.py", "print('on with', kept)\n")]);
+        let here = run.path().display();
+        // The disk is one in memory that only this command sees.
+        let script = format!(
+            "cp -r {here} {here}.kept && mount -t tmpfs -o size=8m none {here} && cp -r {here}.kept/. {here} && cd {here} && \
+             \"$0\" run .; echo; \"$0\" verify .; echo status $?; cat {here}/2.py; rm -rf {here}.kept"
+        );
+        let mut command = pen.command("unshare".as_ref());
+        command.arg(if pen.is_root() { "-m" } else { "-rm" });
+        command.args(["sh", "-c", &script, env!("CARGO_BIN_EXE_reweave")]);
+        let said = common::answer(command, "");
+        if said.stderr.contains("unshare: ") || said.stderr.contains("mount: ") {
+            eprintln!("skipped: a disk of its own can't be made here: {}", said.stderr);
+            return;
+        }
+        assert!(said.stdout.contains("OSError: [Errno 28] No space left on device"), "{said}");
+        assert!(said.stdout.contains("on with 5") && said.stdout.ends_with(fill), "{said}");
+        // What it filled may be given back before the records are written, or after.
+        let told = said.stderr.contains("was not recorded: .reweave/store.db: the disk is full")
+            && said.stderr.contains("hint: free some space");
+        assert!(told || !said.stderr.contains("error:"), "{said}");
+        assert_eq!(pen.left(), Vec::<String>::new());
+    });
 }
 
 #[test]
@@ -240,21 +244,28 @@ fn the_workbench_answers_keys_whatever_a_step_does() {
     let flood =
         "import os\npart = (b'y' * 79 + b'\\n') * 800\nprint('begun', flush=True)\nwhile True: os.write(2, part)\n";
     for source in [deaf, flood] {
-        let pen = pen_or_skip!();
-        let run =
-            Run::new(&[("1.py", source), ("2.py", "print('on')\n"), ("reweave.toml", "output_limit = \"1MB\"\n")]);
-        let command = pen.command(env!("CARGO_BIN_EXE_reweave"));
-        let mut setup = support::pty::Setup::program(command.get_program(), run.path()).size(120, 40);
-        for argument in command.get_args() {
-            setup = setup.arg(argument);
-        }
-        let mut terminal = setup.arg("open").arg(run.path()).start();
-        terminal.wait_for("2 steps").keys("x").wait_for("1 running");
-        terminal.keys("?").wait_for("First of all").keys("\x1b").wait_gone("First of all");
-        terminal.keys("\x03").wait_gone("1 running");
-        terminal.keys("jx").wait_for("1 running");
-        terminal.keys("q").wait_for("Sure?").keys("y");
-        terminal.wait_exit();
-        assert_eq!(pen.left(), Vec::<String>::new());
+        pen::in_each(|pen| {
+            let run =
+                Run::new(&[("1.py", source), ("2.py", "print('on')\n"), ("reweave.toml", "output_limit = \"1MB\"\n")]);
+            pen.hand_over(run.path());
+            let command = pen.reweave();
+            let mut setup = support::pty::Setup::program(command.get_program(), run.path()).size(120, 40);
+            for argument in command.get_args() {
+                setup = setup.arg(argument);
+            }
+            for (name, value) in command.get_envs() {
+                if let (Some(name), Some(value)) = (name.to_str(), value) {
+                    setup = setup.env(name, value);
+                }
+            }
+            let mut terminal = setup.arg("open").arg(run.path()).start();
+            terminal.wait_for("2 steps").keys("x").wait_for("1 running");
+            terminal.keys("?").wait_for("First of all").keys("\x1b").wait_gone("First of all");
+            terminal.keys("\x03").wait_gone("1 running");
+            terminal.keys("jx").wait_for("1 running");
+            terminal.keys("q").wait_for("Sure?").keys("y");
+            terminal.wait_exit();
+            assert_eq!(pen.left(), Vec::<String>::new());
+        });
     }
 }
