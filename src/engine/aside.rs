@@ -217,8 +217,11 @@ impl Engine {
         let (root, refused) = root.fork_aside(&head, None)?;
         let mut nodes = Vec::new();
         let (main, nearest) = self.root_and_nearest(tasks)?;
-        // A directory that was made after the wall was put up is behind it.
-        if let Some(node) = nearest.filter(|node| place.is_prepared() || node.process.warden.is_none()) {
+        // A directory that was made after the wall was put up is behind it. One that works in a copy must not reach the
+        // run, which a process of the run's own may.
+        if let Some(node) =
+            nearest.filter(|node| place.is_prepared() && refused.is_none() || node.process.warden.is_none())
+        {
             // One that a step has ended is as good as none.
             if let Ok((process, refused_too)) = node.process.fork_aside(&head, Some(main))
                 && refused_too.is_some() == refused.is_some()
@@ -235,7 +238,11 @@ impl Engine {
         };
         let settings = Settings { dir, vault: Arc::clone(&vault), ..self.settings().clone() };
         let disk = self.disk.beside(place.copy(), vault);
-        let engine = self.branch(settings, disk, (root, info), nodes);
+        let mut engine = self.branch(settings, disk, (root, info), nodes);
+        if matches!(isolation, Isolation::Copy { .. }) {
+            engine.own_files = self.own_files.beside(place.copy(), &self.settings().dir);
+            engine.guard = self.guard.beside(place.copy());
+        }
         Ok(Aside { engine, isolation, place })
     }
 }

@@ -263,7 +263,7 @@ impl Disk {
 
 /// Writes beside the file and renames, so that no reader sees half of it. Not synced: the content is kept
 /// in the vault as well.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".reweave-{}", std::process::id()));
     let beside = path.with_file_name(name);

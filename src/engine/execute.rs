@@ -8,6 +8,7 @@ use super::answers::Answers;
 use super::attend::{Bounds, Cut, Ear, Ending};
 use super::calls::Answering;
 use super::disk::Disk;
+use super::guard::{Evidence, Guard};
 use super::line::Node;
 use super::output::Capture;
 use super::packages;
@@ -37,6 +38,7 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a StopHandle,
     pub(super) answers: &'a Answers,
     pub(super) interpreter: &'a str,
+    pub(super) guard: &'a mut Guard,
 }
 
 /// How much of what a step prints is passed on while it runs. One that prints without end would fill every queue
@@ -77,6 +79,9 @@ pub(super) fn now() -> Millis {
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
+/// Modules by which Python code calls the system itself.
+const NATIVE: [&str; 4] = ["ctypes", "_ctypes", "cffi", "_cffi_backend"];
+
 /// The file of a step, as Python names it.
 pub(super) fn file_of(settings: &Settings, task: &Task) -> String {
     let ending = if task.kind == Kind::Shell { "sh" } else { "py" };
@@ -103,6 +108,10 @@ pub(super) fn execute(
     };
     if let Some(warden) = &node.process.warden {
         warden.begin(&task.id, node.process.pid);
+    }
+    let guarded = node.process.warden.clone().filter(|warden| !warden.mounted);
+    if guarded.is_some() {
+        bench.guard.note();
     }
     let answers = task.answers(bench.settings.answered, &why);
     node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true, answers }, text, &[])?;
@@ -147,6 +156,10 @@ pub(super) fn execute(
         Ending::Answered { json, data, cut } => (json, data, cut),
         Ending::Died { cut } => {
             execution.duration_us = elapsed(started);
+            if let Some(warden) = &guarded {
+                let evidence = Evidence { any: warden.may_have_changed() || !warden.is_asked(), ..Evidence::default() };
+                execution.effects.extend(bench.guard.put_back(&evidence));
+            }
             fail_from_outside(&mut execution, cut);
             return Ok(Done { execution: Arc::new(execution), alive: false });
         }
@@ -185,6 +198,23 @@ pub(super) fn execute(
     {
         fail_from_outside(&mut execution, Some(cut));
         alive = false;
+    }
+    if let Some(warden) = &guarded {
+        let dir = &bench.settings.dir;
+        let mut evidence = Evidence { any: warden.may_have_changed(), named: Vec::new() };
+        for (kind, words) in &reply.observation.effects {
+            match kind.as_str() {
+                "write" | "delete" | "rename" => evidence.named.extend(words.iter().map(|word| dir.join(word))),
+                // Nothing else tells what another program, or native code, did.
+                "process" => evidence.any |= !warden.is_asked(),
+                "import" => {
+                    evidence.any |= !warden.is_asked() && words.iter().any(|word| NATIVE.contains(&word.as_str()))
+                }
+                _ => {}
+            }
+        }
+        // Before the record is made: what is put back is not left behind by the step.
+        execution.effects.extend(bench.guard.put_back(&evidence));
     }
     record(bench, &node.state, reply.code, reply.observation, &mut execution);
     if execution.outcome == Outcome::Done {

@@ -22,8 +22,8 @@
 //! next step needs (`root` where all begin), `look` asks one what it holds; `execute` runs one; `disk` is the
 //! files that steps see; `process` is a worker, `start` how the first comes about, `attend` waits for one that runs a
 //! step, `protocol` is what is said and `stream` how it comes; the workers' own code is in `worker/`; `wall` is what
-//! they are kept behind, `warden` decides on the calls that it holds back (`notify` has them from the kernel), and
-//! `brood` knows every process that came of a run.
+//! they are kept behind, `warden` decides on the calls that it holds back (`notify` has them from the kernel; `change`
+//! is about those that would change files), `guard` knows the run's own files and puts them back where need be, and `brood` knows every process that came of a run.
 
 mod answers;
 mod aside;
@@ -31,10 +31,13 @@ mod attend;
 mod blocking;
 mod brood;
 mod calls;
+#[cfg(target_os = "linux")]
+mod change;
 mod decide;
 mod disk;
 mod execute;
 mod executor;
+mod guard;
 mod leave;
 mod line;
 mod look;

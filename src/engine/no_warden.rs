@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::brood::Brood;
+use super::guard::OwnFiles;
 use super::task::{EngineError, Settings};
+use super::wall::WallReply;
 use crate::step::{Effect, StepId};
 
 /// Decides on nothing.
@@ -14,23 +16,34 @@ use crate::step::{Effect, StepId};
 pub(super) struct Warden {
     /// What of the policy nothing enforces.
     pub(super) missing: Vec<String>,
+    /// Whether the run's own files are read-only for steps.
+    pub(super) mounted: bool,
 }
 
 impl Warden {
     pub(super) fn new(
         _listener: Option<OwnedFd>,
-        missing: Vec<String>,
+        reply: &WallReply,
         _settings: &Settings,
         _own: Vec<PathBuf>,
+        _own_files: OwnFiles,
         _brood: Brood,
     ) -> Result<Arc<Self>, EngineError> {
-        Ok(Arc::new(Self { missing }))
+        Ok(Arc::new(Self { missing: reply.missing(), mounted: reply.is_mounted() }))
     }
 
     pub(super) fn begin(&self, _step: &StepId, _pid: i32) {}
 
     pub(super) fn end(&self) -> Vec<Effect> {
         Vec::new()
+    }
+
+    pub(super) fn may_have_changed(&self) -> bool {
+        false
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        false
     }
 
     pub(super) fn is_overrun(&self) -> bool {

@@ -18,7 +18,30 @@ pub(super) struct Held {
     pub(super) arguments: [u64; 6],
 }
 
-/// Which call.
+/// How files would be changed; `at`: paths follow the descriptor of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// What is at a path: opened for writing, cut, made, or its mode or owner set. Links are followed.
+    Content {
+        at: bool,
+    },
+    /// A name is made or taken away. Links are not followed.
+    Name {
+        at: bool,
+    },
+    /// A link at the second path to what is at another.
+    Symlink {
+        at: bool,
+    },
+    Link {
+        at: bool,
+    },
+    Rename {
+        at: bool,
+        flags: bool,
+    },
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     /// A new process or thread.
@@ -31,6 +54,8 @@ pub(super) enum Call {
     Connect,
     Bind,
     Send,
+    /// Files would be changed.
+    Change(Change),
     Other,
 }
 
@@ -44,6 +69,19 @@ fn call(number: i32) -> Call {
         42 => Call::Connect,
         49 => Call::Bind,
         44 => Call::Send,
+        82 => Call::Change(Change::Rename { at: false, flags: false }),
+        264 => Call::Change(Change::Rename { at: true, flags: false }),
+        316 => Call::Change(Change::Rename { at: true, flags: true }),
+        // open, creat, truncate, chmod, chown; openat, fchmodat, fchmodat2, fchownat
+        2 | 85 | 76 | 90 | 92 => Call::Change(Change::Content { at: false }),
+        257 | 268 | 452 | 260 => Call::Change(Change::Content { at: true }),
+        // unlink, mkdir, mknod, lchown; unlinkat, mkdirat, mknodat
+        87 | 83 | 133 | 94 => Call::Change(Change::Name { at: false }),
+        263 | 258 | 259 => Call::Change(Change::Name { at: true }),
+        88 => Call::Change(Change::Symlink { at: false }),
+        266 => Call::Change(Change::Symlink { at: true }),
+        86 => Call::Change(Change::Link { at: false }),
+        265 => Call::Change(Change::Link { at: true }),
         _ => Call::Other,
     }
 }
@@ -58,6 +96,13 @@ fn call(number: i32) -> Call {
         203 => Call::Connect,
         200 => Call::Bind,
         206 => Call::Send,
+        38 => Call::Change(Change::Rename { at: true, flags: false }),
+        276 => Call::Change(Change::Rename { at: true, flags: true }),
+        45 => Call::Change(Change::Content { at: false }),
+        56 | 53 | 452 | 54 => Call::Change(Change::Content { at: true }),
+        35 | 34 | 33 => Call::Change(Change::Name { at: true }),
+        36 => Call::Change(Change::Symlink { at: true }),
+        37 => Call::Change(Change::Link { at: true }),
         _ => Call::Other,
     }
 }

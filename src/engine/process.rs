@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
 use super::brood::Brood;
+use super::guard::OwnFiles;
 use super::protocol::{AsideHead, AsideReply, Ask, Done, ForkReply, PutReply};
 use super::stream::{Incoming, pair, pipe, wait};
 use super::task::{EngineError, Settings, StopHandle};
@@ -56,11 +57,16 @@ impl Process {
     }
 
     /// The start of a line: a fork of a root, behind the wall if there is one. `own` are the directories of the run.
-    pub(super) fn fork_line(&mut self, settings: &Settings, own: Vec<PathBuf>) -> Result<Self, EngineError> {
+    pub(super) fn fork_line(
+        &mut self,
+        settings: &Settings,
+        own: Vec<PathBuf>,
+        own_files: OwnFiles,
+    ) -> Result<Self, EngineError> {
         let mut line = self.forked(None, self.has_wall)?;
         if self.has_wall {
             let (reply, listener): (WallReply, _) = line.answer_with_descriptor()?;
-            line.warden = Some(Warden::new(listener, reply.missing(), settings, own, self.brood.clone())?);
+            line.warden = Some(Warden::new(listener, &reply, settings, own, own_files, self.brood.clone())?);
         }
         Ok(line)
     }

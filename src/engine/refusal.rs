@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 
+use super::guard::OWN;
 use super::task::Settings;
 use crate::run::{Area, CONFIG_FILE, Decision, normal};
 use crate::step::{Effect, StepError};
@@ -24,7 +25,11 @@ pub(super) fn explain(
     if let Some(Effect::Refused { area, target, why }) =
         effects.iter().rev().find(|effect| matches!(effect, Effect::Refused { .. }))
     {
-        error.notes.push(format!("{why}: {area} {target}; `[policy]` in your config.toml says what is allowed"));
+        error.notes.push(if *why == OWN {
+            format!("{why}: {target}")
+        } else {
+            format!("{why}: {area} {target}; `[policy]` in your config.toml says what is allowed")
+        });
         return;
     }
     let Some(name) = error.attributes.get("filename") else { return };
@@ -35,7 +40,7 @@ pub(super) fn explain(
         if !writes || !is_protected(&path, &settings.dir) {
             return;
         }
-        (Area::Write, "steps may not change the run's own files")
+        (Area::Write, OWN)
     } else {
         let area = if writes { Area::Write } else { Area::Read };
         if settings.policy.decide(area, &path.to_string_lossy()) == Decision::Allow {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::guard::real;
 use super::line::Node;
 use super::process::Process;
 use super::protocol::RootReply;
@@ -26,7 +27,8 @@ impl Engine {
 
     fn start_root(&mut self) -> Result<(), EngineError> {
         let base = scratch()?;
-        let mut places = vec![wall::spool(base.path())];
+        let names = base.path().join("names");
+        let mut places = vec![wall::spool(base.path()), names.clone()];
         for number in 0..wall::SLOTS {
             let (copy, tmp) = wall::slot(base.path(), number);
             places.extend([copy, tmp]);
@@ -46,7 +48,10 @@ impl Engine {
                 hint: Some("set TMPDIR to a directory that may be written".into()),
             })?;
         }
-        let head = wall::wanted(&self.settings, base.path(), &self.tmp, self.protected());
+        let protected = self.protected();
+        self.set_own(&protected);
+        self.guard.name_in(names);
+        let head = wall::wanted(&self.settings, base.path(), &self.tmp, protected);
         if head.is_some() {
             wall::seed_matplotlib(&self.tmp.join("matplotlib"));
         }
@@ -60,12 +65,19 @@ impl Engine {
         wall::protected(&self.settings.dir, &|path| self.disk.is_tracked(path))
     }
 
+    /// Has these be the run's own files.
+    pub(super) fn set_own(&mut self, protected: &[String]) {
+        self.own_files.set(protected);
+        self.guard.set(protected.to_vec());
+    }
+
     /// A fresh process, behind the wall if there is one, in the state before the first step.
     pub(super) fn line(&mut self) -> Result<Process, EngineError> {
         self.root()?;
         let (settings, tmp) = (self.settings.clone(), self.tmp.clone());
-        let own = vec![settings.dir.clone(), tmp];
-        self.root()?.fork_line(&settings, own)
+        let own = vec![real(&settings.dir), real(&tmp)];
+        let own_files = self.own_files.clone();
+        self.root()?.fork_line(&settings, own, own_files)
     }
 
     pub(super) fn root(&mut self) -> Result<&mut Process, EngineError> {

@@ -12,6 +12,7 @@ use super::aside::Slots;
 use super::decide::Choice;
 use super::disk::Disk;
 use super::execute::{Bench, execute};
+use super::guard::{Guard, OwnFiles};
 use super::line::{Key, Node};
 use super::look::Looked;
 use super::packages::Installed;
@@ -46,6 +47,9 @@ pub struct Engine {
     /// A directory of the engine's own: copies of files as they were before a step changed them, until they are kept,
     /// and places for runs on the side.
     pub(super) base: Option<Arc<TempDir>>,
+    /// The run's own files, which steps may not change.
+    pub(super) own_files: OwnFiles,
+    pub(super) guard: Guard,
     /// The temporary directory of the run's steps.
     pub(super) tmp: PathBuf,
     /// Which places for runs on the side are taken.
@@ -78,6 +82,8 @@ impl Engine {
     pub fn new(settings: Settings) -> Self {
         let vault = Arc::clone(&settings.vault);
         let disk = Disk::open(&settings.dir, Arc::clone(&vault));
+        let own_files = OwnFiles::of(&settings.dir);
+        let guard = Guard::new(&settings.dir);
         Self {
             settings,
             vault,
@@ -88,6 +94,8 @@ impl Engine {
             live: None,
             checkpoints: Vec::new(),
             base: None,
+            own_files,
+            guard,
             tmp: PathBuf::new(),
             slots: Slots::default(),
             compiled: HashMap::new(),
@@ -145,6 +153,7 @@ impl Engine {
         self.looked = None;
         if self.root.is_some() && !wall::is_open(&self.settings.policy) {
             let protected = self.protected();
+            self.set_own(&protected);
             self.root()?.protect(&protected)?;
         }
         let edited = self.disk.edited_outside();
@@ -294,6 +303,8 @@ impl Engine {
             live: None,
             checkpoints,
             base: self.base.clone(),
+            own_files: self.own_files.clone(),
+            guard: self.guard.clone(),
             tmp: self.tmp.clone(),
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
@@ -372,6 +383,7 @@ impl Engine {
             stop: &self.stop,
             answers: &self.answers,
             interpreter: &interpreter,
+            guard: &mut self.guard,
         };
         let done = execute(&mut bench, node, task, why, report)?;
         self.loaded(&done.execution);

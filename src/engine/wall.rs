@@ -113,6 +113,11 @@ pub(super) struct WallReply {
 }
 
 impl WallReply {
+    /// Whether the run's own files are read-only for steps.
+    pub(super) fn is_mounted(&self) -> bool {
+        self.walls.get("mounts").is_some_and(Option::is_none)
+    }
+
     /// What of the policy nothing enforces, in words.
     pub(super) fn missing(&self) -> Vec<String> {
         let says = |part: &str, why: &str| match part {

@@ -24,9 +24,11 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::brood::{Brood, threads};
+use super::guard::OwnFiles;
 use super::leave::{Leave, Wish};
 use super::notify::{self, Call, Held};
 use super::task::{EngineError, Settings};
+use super::wall::WallReply;
 use crate::run::{Area, Decision};
 use crate::step::{Effect, StepId};
 
@@ -46,14 +48,17 @@ pub(super) struct Warden {
     desk: Arc<Desk>,
     /// What of the policy nothing enforces.
     pub(super) missing: Vec<String>,
+    /// Whether the run's own files are read-only for steps.
+    pub(super) mounted: bool,
 }
 
 #[derive(Debug)]
-struct Desk {
+pub(super) struct Desk {
     listener: Option<OwnedFd>,
-    settings: Settings,
+    pub(super) settings: Settings,
     /// Directories that are the run's own: sockets in them are too.
-    own: Vec<PathBuf>,
+    pub(super) own: Vec<PathBuf>,
+    pub(super) own_files: OwnFiles,
     brood: Brood,
     /// The process that a step runs in, for counting.
     runs_in: AtomicI32,
@@ -61,6 +66,8 @@ struct Desk {
     budget: AtomicU64,
     overrun: AtomicBool,
     closed: AtomicBool,
+    /// Whether a call that changes files went on in a process that others could interfere with.
+    pub(super) raced: AtomicBool,
     notes: Mutex<Notes>,
 }
 
@@ -83,9 +90,10 @@ impl Warden {
     /// Takes up its work where there is a listener; without one it decides on nothing.
     pub(super) fn new(
         listener: Option<OwnedFd>,
-        missing: Vec<String>,
+        reply: &WallReply,
         settings: &Settings,
         own: Vec<PathBuf>,
+        own_files: OwnFiles,
         brood: Brood,
     ) -> Result<Arc<Self>, EngineError> {
         let starts = listener.is_some();
@@ -93,11 +101,13 @@ impl Warden {
             listener,
             settings: settings.clone(),
             own,
+            own_files,
             brood,
             runs_in: AtomicI32::new(0),
             budget: AtomicU64::new(0),
             overrun: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            raced: AtomicBool::new(false),
             notes: Mutex::default(),
         });
         if starts {
@@ -105,7 +115,7 @@ impl Warden {
             let started = std::thread::Builder::new().name("warden".to_owned()).spawn(move || works.serve());
             started.map_err(|error| EngineError { what: format!("no thread for the policy: {error}"), hint: None })?;
         }
-        Ok(Arc::new(Self { desk, missing }))
+        Ok(Arc::new(Self { desk, missing: reply.missing(), mounted: reply.is_mounted() }))
     }
 
     /// A step begins in this process.
@@ -113,6 +123,7 @@ impl Warden {
         self.desk.runs_in.store(pid, Ordering::SeqCst);
         self.desk.budget.store(0, Ordering::SeqCst);
         self.desk.overrun.store(false, Ordering::SeqCst);
+        self.desk.raced.store(false, Ordering::SeqCst);
         let mut notes = self.desk.notes();
         *notes = Notes { step: Some(step.clone()), hosts: std::mem::take(&mut notes.hosts), ..Notes::default() };
         let (step, leaves) = (notes.step.clone(), &self.desk.settings.leaves);
@@ -130,9 +141,19 @@ impl Warden {
         std::mem::take(&mut notes.rulings)
     }
 
+    /// Whether calls are decided on at all.
+    pub(super) fn is_asked(&self) -> bool {
+        self.desk.listener.is_some()
+    }
+
     /// Whether the step was refused a process because it had as many as it may.
     pub(super) fn is_overrun(&self) -> bool {
         self.desk.overrun.load(Ordering::SeqCst)
+    }
+
+    /// Whether the step could have changed files of the run's own without anybody having seen it.
+    pub(super) fn may_have_changed(&self) -> bool {
+        self.desk.listener.is_some() && self.desk.raced.load(Ordering::SeqCst)
     }
 
     /// For how long the step has waited for answers: that is not its own time.
@@ -149,7 +170,7 @@ impl Drop for Warden {
 }
 
 /// What becomes of a call.
-enum Fate {
+pub(super) enum Fate {
     /// It goes on.
     Pass,
     /// It was done here, or is refused: this is what it returns.
@@ -184,6 +205,10 @@ impl Desk {
                     let fate = if self.may_fork() { Fate::Pass } else { Fate::Done(Err(Errno::AGAIN)) };
                     self.reply(&held, fate);
                 }
+                Call::Change(change) => {
+                    let fate = self.change(&held, change);
+                    self.reply(&held, fate);
+                }
                 Call::Socket => {
                     let fate = self.datagrams(&held);
                     self.reply(&held, fate);
@@ -214,7 +239,7 @@ impl Desk {
         };
     }
 
-    fn is_held(&self, held: &Held) -> bool {
+    pub(super) fn is_held(&self, held: &Held) -> bool {
         !self.closed.load(Ordering::SeqCst) && self.listener.as_ref().is_some_and(|l| notify::is_held(l, held))
     }
 
@@ -239,6 +264,11 @@ impl Desk {
         }
         self.budget.store(most - have - 1, Ordering::SeqCst);
         true
+    }
+
+    /// Whether a process has company that could reach into what it does: other threads, or processes of the step.
+    pub(super) fn tasks_beside(&self, leader: i32) -> bool {
+        threads(leader) > 1 || self.brood.of_step(self.runs_in.load(Ordering::SeqCst)).len() > 1
     }
 
     // -- decisions ----------------------------------------------------------------------------------------
@@ -293,7 +323,7 @@ impl Desk {
         true
     }
 
-    fn refused(&self, area: Area, target: &str, why: &str) {
+    pub(super) fn refused(&self, area: Area, target: &str, why: &str) {
         let effect = Effect::Refused { area: area.word().to_owned(), target: target.to_owned(), why: why.to_owned() };
         let mut notes = self.notes();
         if notes.rulings.len() < 1000 && !notes.rulings.contains(&effect) {
@@ -353,7 +383,7 @@ impl Desk {
                 let sent = rustix::net::sendto(&socket, &data, flags, &to);
                 Ok(Fate::Done(sent.map(|count| i64::try_from(count).unwrap_or(i64::MAX))))
             }
-            Call::Fork | Call::Socket | Call::Other => Ok(Fate::Done(Err(Errno::ACCESS))),
+            Call::Fork | Call::Socket | Call::Change(_) | Call::Other => Ok(Fate::Done(Err(Errno::ACCESS))),
         }
     }
 
@@ -485,7 +515,7 @@ impl Desk {
 
 impl Held {
     /// Bytes of the memory of the process that waits: as many as there are up to `length`.
-    fn read(&self, at: u64, length: u64) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&self, at: u64, length: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default().min(DATAGRAM)];
         let memory = File::open(format!("/proc/{}/mem", self.pid))?;
         let got = memory.read_at(&mut bytes, at)?;
@@ -494,7 +524,7 @@ impl Held {
     }
 
     /// The process that the waiting thread belongs to.
-    fn leader(&self) -> Option<i32> {
+    pub(super) fn leader(&self) -> Option<i32> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
         text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
     }

@@ -20,6 +20,7 @@ impl Effect {
             Self::GetEnv { .. }
             | Self::Import { .. }
             | Self::Refused { .. }
+            | Self::PutBack { .. }
             | Self::Granted { .. }
             | Self::Unguarded { .. }
             | Self::Left { .. } => return None,
@@ -91,6 +92,8 @@ impl fmt::Display for Effect {
             Self::Load { path } => write!(f, "loaded {path}"),
             Self::Import { module } => write!(f, "imported {module}"),
             Self::Refused { area, target, why } => write!(f, "was refused {area} {target}: {why}"),
+            Self::PutBack { what, failed: None } => write!(f, "{what}, which is put back"),
+            Self::PutBack { what, failed: Some(why) } => write!(f, "{what}, which could not be put back: {why}"),
             Self::Granted { area, target, why } => write!(f, "was given leave for {area} {target}: {why}"),
             Self::Unguarded { what } => f.write_str(what),
             Self::Left { what } => write!(f, "left {what} behind"),

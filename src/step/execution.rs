@@ -454,6 +454,14 @@ pub enum Effect {
         /// By whom.
         why: String,
     },
+    /// Changed what is the run's own, as a step's file is; it was put back.
+    PutBack {
+        /// What it did.
+        what: String,
+        /// Why it could not be put back, if so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+    },
     /// Was given leave for an effect that the policy asks about.
     Granted {
         /// The kind of effect, as in `[policy]`.

@@ -109,8 +109,12 @@ class Wall:
         finally:
             os.close(fd)
 
-    def put_up(self) -> tuple[dict[str, str | None], int | None]:
-        """Puts the wall up around this process. Tells for each part why it does not stand, and the listener."""
+    def put_up(self, mounted: bool) -> tuple[dict[str, str | None], int | None]:
+        """Puts the wall up around this process. Tells for each part why it does not stand, and the listener.
+
+        `mounted`: the run's own files are read-only already, and only directories above them can be moved away.
+        """
+        self.mounted = mounted
         told: dict[str, str | None] = {"files": self.files, "signals": None, "calls": None, "asking": None}
         listener = None
         try:
@@ -133,7 +137,7 @@ class Wall:
         if numbers is None or struct.calcsize("P") != 8:
             raise OSError(f"system calls of {machine} are not known here")
         for asking in (True, False):
-            program = _program(numbers, self.wanted, asking)
+            program = _program(numbers, self.wanted, asking, self.mounted)
             steps = b"".join(struct.pack("HBBI", *step) for step in program)
             code = libc.ctypes.create_string_buffer(steps, len(steps))
             head = struct.pack("HxxxxxxQ", len(program), libc.ctypes.addressof(code))
@@ -181,6 +185,7 @@ _LOAD, _EQUAL, _ABOVE, _ANY, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _ALLOW, _NOTIFY = 0x7FFF_0000, 0x7FC0_0000
 _NAMESPACES = 0x7E02_0000
 _FAST_OPEN = 0x2000_0000
+_TO_WRITE = 0x243  # to write, to read and write, to make, to cut: the same on these architectures
 _Program = list  # of (code, jump if true, jump if false, constant)
 
 
@@ -192,7 +197,9 @@ def _low(argument: int) -> tuple[int, int, int, int]:
     return (_LOAD, 0, 0, 16 + 8 * argument)
 
 
-def _program(numbers: dict[str, Any], wanted: dict[str, Any], asking: bool) -> "_Program[tuple[int, int, int, int]]":
+def _program(
+    numbers: dict[str, Any], wanted: dict[str, Any], asking: bool, mounted: bool
+) -> "_Program[tuple[int, int, int, int]]":
     allow = (_RETURN, 0, 0, _ALLOW)
     denied = _refuse(errno.EPERM)
     no_access = _refuse(errno.EACCES)
@@ -217,6 +224,15 @@ def _program(numbers: dict[str, Any], wanted: dict[str, Any], asking: bool) -> "
     on("fork", fork)
     on("vfork", fork)
     on("ioctl", _low(1), (_EQUAL, 1, 0, 0x5412), (_EQUAL, 0, 1, 0x541C), denied, allow)  # typing into a terminal
+    if asking:
+        for number in numbers["renames"]:
+            program += [(_EQUAL, 0, 1, number), ask]
+    if asking and not mounted:
+        for number in numbers["changes"]:
+            program += [(_EQUAL, 0, 1, number), ask]
+        on("open", _low(1), (_ANY, 0, 1, _TO_WRITE), ask, allow)
+        on("openat", _low(2), (_ANY, 0, 1, _TO_WRITE), ask, allow)
+        program += [(_EQUAL, 0, 1, 437), _refuse(errno.ENOSYS)]  # openat2, whose flags can't be seen here
     programs = {"open": allow, "ask": ask, "none": no_access}[wanted["process"]]
     on("execve", programs)
     on("execveat", programs)
@@ -240,6 +256,10 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "x86_64": {
         "architecture": 0xC000_003E, "seccomp": 317, "unshare": 272, "clone": 56, "fork": 57, "vfork": 58, "ioctl": 16,
         "execve": 59, "execveat": 322, "socket": 41, "connect": 42, "bind": 49, "sendto": 44, "sendmsg": 46, "sendmmsg": 307,
+        "open": 2, "openat": 257, "renames": [82, 264, 316],
+        # creat, truncate, unlink, unlinkat, mkdir, mkdirat, mknod, mknodat, link, linkat, symlink, symlinkat, chmod, fchmodat,
+        # fchmodat2, chown, lchown, fchownat
+        "changes": [85, 76, 87, 263, 83, 258, 133, 259, 86, 265, 88, 266, 90, 268, 452, 92, 94, 260],
         # mount, umount2, pivot_root, setns, chroot, ptrace, process_vm_*, kcmp, bpf, perf_event_open, userfaultfd, keys,
         # modules, kexec, reboot, swap, acct, quotactl, open_by_handle_at, iopl, ioperm, clocks, host name, syslog, vhangup
         "never": [165, 166, 155, 308, 161, 101, 310, 311, 312, 321, 298, 323, 248, 249, 250, 175, 313, 176, 246, 320, 169, 167,
@@ -248,6 +268,7 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "aarch64": {
         "architecture": 0xC000_00B7, "seccomp": 277, "unshare": 97, "clone": 220, "ioctl": 29, "execve": 221, "execveat": 281,
         "socket": 198, "connect": 203, "bind": 200, "sendto": 206, "sendmsg": 211, "sendmmsg": 269,
+        "openat": 56, "renames": [38, 276], "changes": [45, 35, 34, 33, 37, 36, 53, 452, 54],
         "never": [40, 39, 41, 268, 51, 117, 270, 271, 272, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294, 142, 224, 225,
                   89, 60, 265, 170, 112, 266, 161, 162, 116, 58, *_NEW_MOUNTS],
     },

@@ -202,7 +202,7 @@ class Worker:
         if aside is not None:
             self._go_aside(aside)
         if walled and self.wall is not None:
-            told, listener = self.wall.put_up()
+            told, listener = self.wall.put_up(self.view.mounts is None)
             told["mounts"], told["network"], told["power"] = self.view.mounts, self.view.network, self.view.power
             self.walled = True
             if told["asking"] is None and self.wall.wanted["network"] != "open":
