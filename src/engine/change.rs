@@ -52,6 +52,10 @@ impl Desk {
                 let (from, path) = if at { (first, second) } else { (here, first) };
                 vec![self.leads_to(held, from, path)]
             }
+            Change::Descriptor => {
+                let number = first as u32 as i32;
+                vec![std::fs::read_link(format!("/proc/{}/fd/{number}", held.pid))]
+            }
             Change::Name { at } => {
                 let (from, path) = if at { (first, second) } else { (here, first) };
                 vec![self.place(held, from, path).map(|place| place.full)]

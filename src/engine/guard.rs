@@ -98,6 +98,8 @@ pub(super) struct Guard {
     kept: BTreeMap<PathBuf, Kept>,
     /// The directories that hold them.
     folders: BTreeMap<PathBuf, (u64, u64)>,
+    /// The run's directory, wherever it is moved.
+    home: Option<Arc<fs::File>>,
     /// Where other names are for the files of the store, which are too large to be read each time.
     names: Option<PathBuf>,
 }
@@ -208,6 +210,9 @@ impl Guard {
         });
         self.folders = found.collect();
         self.kept = kept;
+        if self.home.is_none() {
+            self.home = fs::File::open(&self.dir).ok().map(Arc::new);
+        }
     }
 
     /// Another name for a file of the store.
@@ -222,6 +227,11 @@ impl Guard {
     /// After a step: puts back what it changed of them. What a person changed meanwhile stays.
     pub(super) fn put_back(&self, evidence: &Evidence) -> Vec<Effect> {
         let mut effects = Vec::new();
+        if let Some(moved) = self.moved() {
+            let done = fs::rename(&moved, &self.dir);
+            let what = format!("moved the run to {}", moved.display());
+            effects.push(told(what, done.as_ref().map_err(ToString::to_string).err()));
+        }
         for (folder, file) in &self.folders {
             let now = fs::symlink_metadata(folder).ok().map(|meta| mark(&meta).file);
             if now != Some(*file)
@@ -284,6 +294,21 @@ impl Guard {
             }
         }
         effects
+    }
+
+    /// Where the run's directory is, if it was moved and nothing stands in its place.
+    fn moved(&self) -> Option<PathBuf> {
+        if fs::symlink_metadata(&self.dir).is_ok() {
+            return None;
+        }
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsRawFd;
+            let now = fs::read_link(format!("/proc/self/fd/{}", self.home.as_ref()?.as_raw_fd())).ok()?;
+            now.is_dir().then_some(now)
+        }
+        #[cfg(not(unix))]
+        None
     }
 
     fn shown(&self, path: &Path) -> String {

@@ -25,6 +25,8 @@ pub(super) enum Change {
     Content {
         at: bool,
     },
+    /// The mode or the owner of what a descriptor stands for.
+    Descriptor,
     /// A name is made or taken away. Links are not followed.
     Name {
         at: bool,
@@ -75,6 +77,7 @@ fn call(number: i32) -> Call {
         // open, creat, truncate, chmod, chown; openat, fchmodat, fchmodat2, fchownat
         2 | 85 | 76 | 90 | 92 => Call::Change(Change::Content { at: false }),
         257 | 268 | 452 | 260 => Call::Change(Change::Content { at: true }),
+        91 | 93 => Call::Change(Change::Descriptor),
         // unlink, mkdir, mknod, lchown; unlinkat, mkdirat, mknodat
         87 | 83 | 133 | 94 => Call::Change(Change::Name { at: false }),
         263 | 258 | 259 => Call::Change(Change::Name { at: true }),
@@ -100,6 +103,7 @@ fn call(number: i32) -> Call {
         276 => Call::Change(Change::Rename { at: true, flags: true }),
         45 => Call::Change(Change::Content { at: false }),
         56 | 53 | 452 | 54 => Call::Change(Change::Content { at: true }),
+        52 | 55 => Call::Change(Change::Descriptor),
         35 | 34 | 33 => Call::Change(Change::Name { at: true }),
         36 => Call::Change(Change::Symlink { at: true }),
         37 => Call::Change(Change::Link { at: true }),

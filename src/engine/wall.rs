@@ -125,9 +125,17 @@ impl WallReply {
             "signals" => format!("signals to other processes are not held back: {why}"),
             "calls" => format!("system calls are not filtered, so that the network is not held back: {why}"),
             "asking" => format!("nothing can be asked at the call, so that what would be asked is refused: {why}"),
-            "mounts" => format!("the steps' files are not read-only for steps: {why}"),
+            "mounts" => {
+                let asked = self.walls.get("asking").is_some_and(Option::is_none);
+                let instead = if asked { "what would change them is refused at the call, and " } else { "" };
+                format!("the steps' files are not read-only for steps; {instead}what changed is put back: {why}")
+            }
             "power" => format!("steps run with root's power over the system: {why}"),
-            "network" => format!("there is no network namespace: {why}"),
+            "network" => {
+                let refused = self.walls.get("calls").is_some_and(Option::is_none);
+                let instead = if refused { "; connections are refused at the call" } else { "" };
+                format!("there is no network namespace{instead}: {why}")
+            }
             _ => format!("{part}: {why}"),
         };
         let mut missing: Vec<String> =

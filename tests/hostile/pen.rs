@@ -29,6 +29,8 @@ pub enum Who {
     Ordinary,
     /// An ordinary user who may have no user namespace, and so no mounts.
     Confined,
+    /// The same with a kernel that has no Landlock and can't ask at the call.
+    Old,
 }
 
 /// A pen for one call of the program after another.
@@ -51,8 +53,8 @@ struct User {
 
 /// Enters the control groups, becomes the user, has a limit, and is the program that it is given.
 const ENTER: &str = r#"
-import ctypes, os, resource, sys
-groups, most, user, confined = sys.argv[1:5]
+import ctypes, os, resource, struct, sys
+groups, most, user, confined, old = sys.argv[1:6]
 for group in filter(None, groups.split(":")):
     with open(group + "/cgroup.procs", "w") as file:
         file.write(str(os.getpid()))
@@ -93,7 +95,18 @@ if user:
     os.setuid(int(user))
 if most:
     resource.setrlimit(resource.RLIMIT_NPROC, (int(most), int(most)))
-os.execvp(sys.argv[5], sys.argv[5:])
+if old:
+    libc = ctypes.CDLL(None, use_errno=True)
+    seccomp = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+    program = [(0x20, 0, 0, 0)]
+    for number in (444, 445, 446):
+        program += [(0x15, 0, 1, number), (0x06, 0, 0, 0x0005_0000 | 38)]
+    program += [(0x15, 0, 3, seccomp), (0x20, 0, 0, 24), (0x45, 0, 1, 8), (0x06, 0, 0, 0x0005_0000 | 22), (0x06, 0, 0, 0x7FFF_0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+    head = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, head):
+        sys.exit("pen: no filter of system calls")
+os.execvp(sys.argv[6], sys.argv[6:])
 "#;
 
 /// A program that anybody may run, and read: the one that is tested may lie where only its owner looks.
@@ -193,8 +206,9 @@ impl Pen {
         let groups: Vec<String> = self.groups.iter().map(|group| group.display().to_string()).collect();
         let most = self.most.map(|most| most.to_string()).unwrap_or_default();
         let user = self.user.as_ref().map(|user| user.id.to_string()).unwrap_or_default();
-        let confined = if self.who == Who::Confined { "yes" } else { "" };
-        command.args(["-I", "-c", ENTER, &groups.join(":"), &most, &user, confined]).arg(program);
+        let confined = if matches!(self.who, Who::Confined | Who::Old) { "yes" } else { "" };
+        let old = if self.who == Who::Old { "yes" } else { "" };
+        command.args(["-I", "-c", ENTER, &groups.join(":"), &most, &user, confined, old]).arg(program);
         command.env("REWEAVE_HOSTILE", &self.mark);
         if let Some(user) = &self.user {
             command.env("HOME", user.home.path()).env("PATH", PATH);

@@ -7,6 +7,7 @@ and stands behind no wall, mounts in it what is to be seen there: a process behi
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Any
@@ -52,6 +53,11 @@ class Libc:
 
 
 def _why(error: BaseException) -> str:
+    if isinstance(error, OSError) and str(error.strerror).startswith("unshare"):
+        if error.errno == errno.ENOSPC:
+            return "no user namespace may be made here (user.max_user_namespaces)"
+        if error.errno == errno.EPERM:
+            return "the system lets this user have no namespace of its own"
     return str(error) or type(error).__name__
 
 

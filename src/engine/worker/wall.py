@@ -70,7 +70,8 @@ class Wall:
             with kernel.Libc() as libc:
                 self._rules(libc)
         except (OSError, ImportError, AttributeError) as error:
-            self.files = str(error) or type(error).__name__
+            lacks = isinstance(error, OSError) and error.errno in (errno.ENOSYS, errno.EOPNOTSUPP)
+            self.files = "this kernel has no Landlock" if lacks else str(error) or type(error).__name__
 
     def _rules(self, libc: Any) -> None:
         self.abi = libc.call("syscall", _CREATE_RULESET, None, 0, 1)
@@ -149,7 +150,7 @@ class Wall:
             except OSError as error:
                 if not asking:
                     raise
-                told["asking"] = str(error)
+                told["asking"] = "this kernel can't" if error.errno == errno.EINVAL else str(error)
         return None
 
 
@@ -258,8 +259,8 @@ _NUMBERS: dict[str, dict[str, Any]] = {
         "execve": 59, "execveat": 322, "socket": 41, "connect": 42, "bind": 49, "sendto": 44, "sendmsg": 46, "sendmmsg": 307,
         "open": 2, "openat": 257, "renames": [82, 264, 316],
         # creat, truncate, unlink, unlinkat, mkdir, mkdirat, mknod, mknodat, link, linkat, symlink, symlinkat, chmod, fchmodat,
-        # fchmodat2, chown, lchown, fchownat
-        "changes": [85, 76, 87, 263, 83, 258, 133, 259, 86, 265, 88, 266, 90, 268, 452, 92, 94, 260],
+        # fchmodat2, chown, lchown, fchownat, fchmod, fchown
+        "changes": [85, 76, 87, 263, 83, 258, 133, 259, 86, 265, 88, 266, 90, 268, 452, 92, 94, 260, 91, 93],
         # mount, umount2, pivot_root, setns, chroot, ptrace, process_vm_*, kcmp, bpf, perf_event_open, userfaultfd, keys,
         # modules, kexec, reboot, swap, acct, quotactl, open_by_handle_at, iopl, ioperm, clocks, host name, syslog, vhangup
         "never": [165, 166, 155, 308, 161, 101, 310, 311, 312, 321, 298, 323, 248, 249, 250, 175, 313, 176, 246, 320, 169, 167,
@@ -268,7 +269,7 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "aarch64": {
         "architecture": 0xC000_00B7, "seccomp": 277, "unshare": 97, "clone": 220, "ioctl": 29, "execve": 221, "execveat": 281,
         "socket": 198, "connect": 203, "bind": 200, "sendto": 206, "sendmsg": 211, "sendmmsg": 269,
-        "openat": 56, "renames": [38, 276], "changes": [45, 35, 34, 33, 37, 36, 53, 452, 54],
+        "openat": 56, "renames": [38, 276], "changes": [45, 35, 34, 33, 37, 36, 53, 452, 54, 52, 55],
         "never": [40, 39, 41, 268, 51, 117, 270, 271, 272, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294, 142, 224, 225,
                   89, 60, 265, 170, 112, 266, 161, 162, 116, 58, *_NEW_MOUNTS],
     },
