@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::aside::Aside;
+use super::aside::{Aside, Isolation};
 use super::execute::{micros, written};
 use super::line::{Delta, Key, Line, Node};
 use super::pass::Walk;
@@ -24,7 +24,7 @@ impl Engine {
         let start = std::time::Instant::now();
         let copy = node.forked()?;
         self.fork_us = (self.fork_us * 3 + micros(start.elapsed())) / 4;
-        self.spent_us = 0;
+        (self.spent_us, self.uncarried) = (0, false);
         self.checkpoints.push(copy);
         self.evict();
         Ok(())
@@ -298,7 +298,7 @@ impl Engine {
     }
 
     /// Whether all that an execution made can be brought over.
-    fn can_be_carried(&self, execution: &Execution) -> bool {
+    pub(super) fn can_be_carried(&self, execution: &Execution) -> bool {
         let mut made = execution.observation.writes.values().flatten();
         made.all(|written| written.uncarryable.is_none() && self.vault.has_value(&written.digest))
     }
@@ -336,6 +336,7 @@ impl Engine {
             return Ok(Side { node, _aside: None });
         }
         let mut aside = self.aside(walk.tasks)?;
+        let elsewhere = *aside.isolation() != Isolation::Kernel;
         let engine = aside.engine();
         let mut again = Walk::new(walk.tasks, walk.goal, BTreeMap::new());
         again.state = target.clone();
@@ -345,6 +346,21 @@ impl Engine {
         let rebuilt = engine.rebuild(&mut again, length, &mut |_| {})?;
         match (rebuilt, engine.live.take()) {
             (None, Some(node)) => Ok(Side { node, _aside: Some(aside) }),
+            (Some(place), _)
+                if let Some(task) = walk.tasks.get(place)
+                    && elsewhere =>
+            {
+                Err(EngineError {
+                    what: format!(
+                        "the state can only be had again by running {} in a copy of the run at another path, and there it \
+                     comes out differently",
+                        task.id
+                    ),
+                    hint: Some(
+                        "what may give it a view of its own, so that the path is the same: reweave doctor".into(),
+                    ),
+                })
+            }
             (Some(place), _) if let Some(task) = walk.tasks.get(place) => Err(EngineError {
                 what: format!(
                     "{} answers differently each time, so that the state after it can't be had again",

@@ -28,8 +28,10 @@ use crate::step::{Digest, Execution, Outcome, Reason, StepId};
 /// A checkpoint is made once this many times the fork's own time was spent since the last. The page faults that
 /// follow a fork cost about as much again, or twice that.
 const CHECKPOINT_PAYS: u64 = 50;
-/// Nor is more time than this spent without one, in microseconds: any state is to be had again within it.
+/// Nor is more time than this spent without one, in microseconds: any state is to be had again by executing no longer.
 const CHECKPOINT_AFTER: u64 = 100_000;
+/// What steps made can mostly be brought over without executing them: then this many times as much may be spent.
+const CHECKPOINT_IF_CARRIED: u64 = 4;
 
 /// The interpreter processes of one run, and the line of execution that they hold.
 #[derive(Debug)]
@@ -63,6 +65,8 @@ pub struct Engine {
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
     pub(super) fork_us: u64,
     pub(super) spent_us: u64,
+    /// Whether something that was made since the last checkpoint can only be had again by executing its step.
+    pub(super) uncarried: bool,
 }
 
 impl Drop for Engine {
@@ -103,6 +107,7 @@ impl Engine {
             looked: None,
             fork_us: 2_000,
             spent_us: 0,
+            uncarried: false,
         }
     }
 
@@ -312,12 +317,14 @@ impl Engine {
             looked: None,
             fork_us: self.fork_us,
             spent_us: 0,
+            uncarried: false,
         }
     }
 
     /// Whether enough was executed since the last checkpoint for another to be worth its cost.
     pub(super) fn checkpoint_pays(&self) -> bool {
-        self.spent_us > (CHECKPOINT_PAYS * self.fork_us).min(CHECKPOINT_AFTER)
+        let enough = (CHECKPOINT_PAYS * self.fork_us).min(CHECKPOINT_AFTER);
+        self.spent_us > if self.uncarried { enough } else { CHECKPOINT_IF_CARRIED * enough }
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -388,6 +395,7 @@ impl Engine {
         let done = execute(&mut bench, node, task, why, report)?;
         self.loaded(&done.execution);
         self.spent_us = self.spent_us.saturating_add(done.execution.duration_us);
+        self.uncarried |= !self.can_be_carried(&done.execution);
         let undone = done.execution.outcome == Outcome::Failed && on_error == OnError::Block;
         let keep = done.alive && !undone;
         if !keep {

@@ -138,6 +138,19 @@ class Hidden:
                     self.pieces[name] = piece
                     self.base[name] = piece.get()
 
+    def move(self, home: str, copy: str) -> None:
+        """From now on the process works in a copy of `home`: what is told of places in it is told as of `home`."""
+
+        def moved(path: Any, old: str, new: str) -> Any:
+            inside = isinstance(path, str) and (path == old or path.startswith(old + os.sep))
+            return new + path[len(old) :] if inside else path
+
+        self.pieces["@cwd"] = Piece(lambda: moved(os.getcwd(), copy, home), lambda v: os.chdir(moved(v, home, copy)))
+        self.pieces["@sys:path"] = Piece(
+            lambda: [moved(path, copy, home) for path in sys.path],
+            lambda v: sys.path.__setitem__(slice(None), [moved(path, home, copy) for path in v]),
+        )
+
     def before_step(self) -> None:
         self.environ.read.clear()
         self.environ.all = False

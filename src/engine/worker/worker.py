@@ -64,7 +64,7 @@ class Worker:
 
     def set_up(self, message: dict[str, Any]) -> None:
         """Makes the process a run's: directory, seeds, what steps find in builtins."""
-        self.directory = message["dir"]
+        self.directory = self.home = message["dir"]
         self.seed = message["seed"]
         wall.be_reaper()
         self._take_view(message.get("wall"))
@@ -231,6 +231,7 @@ class Worker:
     def _move(self, copy: str) -> None:
         """Works in another directory from now on; what names the old one absolutely still finds that."""
         old, self.directory = self.directory, copy
+        self.hidden.move(self.home, copy)
         sys.path[:] = [copy if path == old else path for path in sys.path]
         inner = os.path.relpath(os.getcwd(), old)
         os.chdir(copy if inner.startswith("..") else os.path.join(copy, inner))
