@@ -76,7 +76,7 @@ fn long_run(generation: u64) -> Snapshot {
         for _ in 0..3 {
             let back = 1 + usize::try_from(random(&mut state) % 12).unwrap_or(0);
             if let Some(from) = to.checked_sub(back) {
-                edges.push(Edge { from, to, names: vec![format!("v{from}").into()], kind: EdgeKind::Data });
+                edges.push(Edge { from, to, names: [format!("v{from}").into()].into(), kind: EdgeKind::Data });
             }
         }
     }

@@ -32,7 +32,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
 
 fn document(snapshot: &Snapshot) -> Value {
     let mut edges: Vec<Vec<Value>> = vec![Vec::new(); snapshot.steps.len()];
-    for edge in &snapshot.edges {
+    for edge in snapshot.edges.iter() {
         if let (Some(from), Some(list)) = (snapshot.steps.get(edge.from), edges.get_mut(edge.to)) {
             list.push(json!({"from": from.id, "names": edge.names, "kind": edge.kind}));
         }

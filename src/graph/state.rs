@@ -176,6 +176,13 @@ impl ExecutionStateGraph {
         edges
     }
 
+    /// What a step needs directly, in no order that means anything: whom, and for what.
+    pub fn needs_of(&self, step: &StepId) -> impl Iterator<Item = (&StepId, &Need)> {
+        let index = self.order.get(step).copied();
+        let edges = index.map(|index| self.graph.edges_directed(index, Direction::Incoming)).into_iter().flatten();
+        edges.filter_map(|edge| Some((&self.graph.node_weight(edge.source())?.id, edge.weight())))
+    }
+
     /// Puts a step in its place in the run, or other names in the place of those that it had. Only steps that
     /// read what it wrote or writes are looked at again. Gives the steps whose needs changed.
     pub fn add_step(&mut self, step: StepId, names: StepNames) -> Vec<StepId> {

@@ -25,7 +25,7 @@ const FEW: usize = 64;
 /// The most frames within frames.
 const DEPTH_LIMIT: usize = 64;
 /// What is known of a run's directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tree {
     root: PathBuf,
     exclude: Exclude,
@@ -47,21 +47,21 @@ pub struct Tree {
     look: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Directory {
     /// Where it really is: another place than its path says if links lead to it.
     real: PathBuf,
     seen: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Found {
     what: What,
     stamp: Stamp,
     seen: u64,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 enum What {
     Step(Arc<StepFile>),
     Return(Arc<str>),

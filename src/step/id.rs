@@ -77,11 +77,46 @@ impl FromStr for StepId {
 
 impl Ord for StepId {
     fn cmp(&self, other: &Self) -> Ordering {
-        // What both begin with is mostly a frame, or all of it.
-        let same = self.0.bytes().zip(other.0.bytes()).take_while(|(a, b)| a == b).count();
-        let start = self.0.as_bytes().get(..same).and_then(|same| memchr::memrchr(b'/', same)).map_or(0, |at| at + 1);
-        let mut left = self.0.get(start..).unwrap_or_default().split('/');
-        let mut right = other.0.get(start..).unwrap_or_default().split('/');
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        // Lists of thousands of steps are sorted and searched all the time, and mostly the first difference decides.
+        let (left, right) = (self.0.as_bytes(), other.0.as_bytes());
+        let same = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+        let (a, b) = (left.get(same).copied(), right.get(same).copied());
+        if !a.is_some_and(|a| a.is_ascii_digit()) && !b.is_some_and(|b| b.is_ascii_digit()) {
+            return rank(a).cmp(&rank(b));
+        }
+        let begin = |text: &[u8]| {
+            let common = text.get(..same).unwrap_or_default();
+            common.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1)
+        };
+        let (m, n) = (left.get(begin(left)..).unwrap_or_default(), right.get(begin(right)..).unwrap_or_default());
+        let starts = |text: &[u8]| text.first().is_some_and(u8::is_ascii_digit);
+        if !(starts(m) && starts(n)) {
+            return rank(a).cmp(&rank(b));
+        }
+        match by_value(split_digits(m).0, split_digits(n).0) {
+            Ordering::Equal => self.by_components(other),
+            unequal => unequal,
+        }
+    }
+}
+
+/// Where a byte, or the end, puts what goes on with it: the end of all before the end of a component, that before what
+/// it goes on with.
+fn rank(byte: Option<u8>) -> (u8, u8) {
+    match byte {
+        None => (0, 0),
+        Some(b'/') => (1, 0),
+        Some(byte) => (2, byte),
+    }
+}
+
+impl StepId {
+    /// The order in full, component by component.
+    fn by_components(&self, other: &Self) -> Ordering {
+        let (mut left, mut right) = (self.0.split('/'), other.0.split('/'));
         loop {
             match (left.next(), right.next()) {
                 (None, None) => return Ordering::Equal,
@@ -109,7 +144,7 @@ fn natural(left: &str, right: &str) -> Ordering {
         if x.is_ascii_digit() && y.is_ascii_digit() {
             let (m, rest_a) = split_digits(a);
             let (n, rest_b) = split_digits(b);
-            match m.len().cmp(&n.len()).then_with(|| m.cmp(n)) {
+            match by_value(m, n) {
                 Ordering::Equal => (a, b) = (rest_a, rest_b),
                 unequal => return unequal,
             }
@@ -120,6 +155,11 @@ fn natural(left: &str, right: &str) -> Ordering {
         }
     }
     a.len().cmp(&b.len()).then_with(|| left.len().cmp(&right.len())).then_with(|| left.cmp(right))
+}
+
+/// The order of two runs of digits without leading zeros.
+fn by_value(left: &[u8], right: &[u8]) -> Ordering {
+    left.len().cmp(&right.len()).then_with(|| left.cmp(right))
 }
 
 /// The leading run of digits without its zeros, and what follows it.
@@ -195,6 +235,7 @@ mod tests {
             let (a, b, c) = (&ids[0], &ids[1], &ids[2]);
             prop_assert_eq!(a.cmp(b), b.cmp(a).reverse());
             prop_assert_eq!(a.cmp(b) == Ordering::Equal, a == b);
+            prop_assert_eq!(a.cmp(b), a.by_components(b));
             if a <= b && b <= c {
                 prop_assert!(a <= c);
             }

@@ -64,6 +64,35 @@ impl Store {
         self.record_present(&known, present, by)
     }
 
+    /// The same where it is known that nothing changed but the texts of these steps, which are there. Gives for each
+    /// its present version; none for one that could not be read and keeps the version that it had.
+    ///
+    /// # Errors
+    /// When it could not be committed; then nothing of it was.
+    pub fn record_texts(
+        &self,
+        files: &[&StepFile],
+        of: impl Fn(&StepFile) -> Provenance,
+        bytes: impl Fn(&StepFile) -> Option<Vec<u8>>,
+    ) -> Result<Vec<Option<VersionNumber>>, StoreError> {
+        let text = |file: &StepFile| {
+            let text = match &file.fault {
+                None => file.encoding.encode(&file.source).ok(),
+                Some(_) => bytes(file),
+            };
+            let text = text.filter(|text| Digest::of(text) == file.digest)?;
+            Some((file.id.clone(), file.digest, text, of(file)))
+        };
+        let texts: Vec<_> = files.iter().map(|file| text(file)).collect();
+        self.submit(Durability::Full, move |write| {
+            let version = |(step, digest, text, by): &(StepId, Digest, Vec<u8>, Provenance)| {
+                write.version(step, Some((digest, text)), by)
+            };
+            texts.iter().map(|text| text.as_ref().map(version).transpose()).collect()
+        })
+        .wait()
+    }
+
     /// The same from texts, all of them by one.
     ///
     /// # Errors

@@ -34,6 +34,9 @@ const FRAME: Duration = Duration::from_millis(16);
 /// How long what the run tells is taken in before a frame is drawn all the same.
 const DRAIN: Duration = Duration::from_millis(8);
 
+/// The same where somebody pressed a key and waits for the frame.
+const PRESSED: Duration = Duration::from_millis(1);
+
 /// How long the run is waited for at the end.
 const PARTING: Duration = Duration::from_secs(3);
 
@@ -91,8 +94,14 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
         // It is opened as if for the first time then.
         tracing::debug!(%error, "nothing is remembered of the run");
     }
+    // An end that nobody asked for is explained where it is still seen.
+    let why = if model.closed { model.notices.all().find(|notice| notice.level == Level::Error) } else { None };
+    let why = why.map(|notice| crate::step::plain_line(&notice.text));
     // The terminal goes back first: closing may take a moment, and is nothing to look at.
     drop(errands);
+    if let Some(why) = why {
+        eprintln!("reweave: the workbench ended: {why}");
+    }
     handle.send(Command::Close);
     drop(handle);
     let _ = parting.recv_timeout(PARTING);
@@ -109,14 +118,16 @@ fn attend(
 ) -> io::Result<u8> {
     let mut hits = HitMap::default();
     let mut drawn: Option<Instant> = None;
-    let mut waiting = false;
+    let (mut waiting, mut pressed) = (false, false);
     loop {
         waiting |= model.take_dirty();
-        if waiting && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+        // Who pressed a key is answered at once; what the run tells comes as often as eyes can follow.
+        if waiting && (pressed || drawn.is_none_or(|at| at.elapsed() >= FRAME)) {
             hits = errands.screen.draw(|frame| view::view(model, theme, frame))?;
             drawn = Some(Instant::now());
             waiting = false;
         }
+        pressed = false;
         let until = if waiting {
             drawn.map(|at| at + FRAME)
         } else {
@@ -130,6 +141,7 @@ fn attend(
         let began = Instant::now();
         loop {
             for happened in inbox.take_urgent() {
+                pressed |= matches!(happened, Happened::Came(_));
                 let message = match happened {
                     Happened::Came(Input::Ended) => return Ok(1),
                     Happened::Came(Input::Key(chord)) if Some(chord) == panic_key => panic_as_asked(),
@@ -157,7 +169,7 @@ fn attend(
                     return Ok(0);
                 }
             }
-            if began.elapsed() >= DRAIN {
+            if began.elapsed() >= if pressed { PRESSED } else { DRAIN } {
                 break;
             }
             let Some(message) = inbox.next_ordinary() else { break };

@@ -51,7 +51,7 @@ pub fn step(name: &str) -> StepRow {
 
 /// An edge that carries one name.
 pub fn edge(from: usize, to: usize, name: &str) -> Edge {
-    Edge { from, to, names: vec![name.into()], kind: EdgeKind::Data }
+    Edge { from, to, names: [name.into()].into(), kind: EdgeKind::Data }
 }
 
 /// Thirteen steps that load, clean, join, train and report: five fresh, one failed, the rest stale or waiting.
@@ -77,7 +77,7 @@ pub fn churn() -> Snapshot {
     for (at, us) in [(0, 100_000), (1, 1_400_000), (2, 900_000), (3, 420_000), (4, 300_000)] {
         steps[at].duration_us = Some(us);
     }
-    let upstream = |step: &str, name: &str| vec![Reason::Upstream { step: id(step), names: vec![name.into()] }];
+    let upstream = |step: &str, name: &str| vec![Reason::Upstream { step: id(step), names: [name.into()].into() }];
     for (at, from, name) in [
         (5, "04_clean_events", "df_clean"),
         (6, "06_join", "joined"),

@@ -100,7 +100,7 @@ pub fn pairing(store: &Reader, row: &StepRow) -> Result<Pairing, StoreError> {
 pub(super) struct Sides {
     store: Reader,
     rows: Vec<Arc<StepRow>>,
-    edges: Vec<Edge>,
+    edges: Arc<[Edge]>,
     other: Option<(String, PathBuf)>,
 }
 

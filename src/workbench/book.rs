@@ -4,6 +4,7 @@
 //! directory and the store.
 
 mod locked;
+mod standing;
 mod would;
 
 use std::cell::LazyCell;
@@ -15,11 +16,11 @@ use std::sync::Arc;
 use super::calls::StoreCalls;
 use super::code::{self, Code};
 use super::files::FileLook;
-use super::marks::{self, Held, Subject, Verdict};
+use super::marks::{Held, Subject, Verdict};
 use super::moment::now;
 use super::open::run_failure;
 use super::record::Record;
-use super::rows;
+use self::standing::Standing;
 use super::{Edge, Failure, FileProblem, Level, StepRow};
 use crate::analysis::StepNames;
 use crate::engine::{OnError, Task};
@@ -39,11 +40,12 @@ pub(super) struct Book {
     faults: Faults,
     on_error: OnError,
     pub(super) steps: Vec<Entry>,
+    /// The modules as they were recorded last.
+    modules: Vec<Arc<StepFile>>,
     pub(super) records: HashMap<StepId, Record>,
     pub(super) files: FileLook,
     pub(super) verdicts: Vec<Verdict>,
-    rows: Vec<Arc<StepRow>>,
-    edges: Vec<Edge>,
+    standing: Standing,
     graph: ExecutionStateGraph,
     python: PathBuf,
     problems: Vec<FileProblem>,
@@ -120,10 +122,10 @@ impl Book {
             faults,
             on_error,
             steps: Vec::new(),
+            modules: Vec::new(),
             records: HashMap::new(),
             verdicts: Vec::new(),
-            rows: Vec::new(),
-            edges: Vec::new(),
+            standing: Standing::default(),
             graph: ExecutionStateGraph::new(),
             python,
             problems: Vec::new(),
@@ -148,6 +150,11 @@ impl Book {
     /// The run's directory.
     pub(super) fn dir(&self) -> &RunDir {
         &self.dir
+    }
+
+    /// The run's directory as it was looked at last.
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The store.
@@ -215,8 +222,7 @@ impl Book {
 
     /// The step of this id.
     pub(super) fn step(&self, id: &StepId) -> Option<&Entry> {
-        let place = self.steps.binary_search_by(|entry| entry.file.id.cmp(id)).ok()?;
-        self.steps.get(place)
+        self.steps.get(self.place(id)?)
     }
 
     /// What can be seen in a step's text.
@@ -226,18 +232,17 @@ impl Book {
 
     /// How a step stands and why.
     pub(super) fn verdict(&self, id: &StepId) -> Option<&Verdict> {
-        let place = self.steps.binary_search_by(|entry| entry.file.id.cmp(id)).ok()?;
-        self.verdicts.get(place)
+        self.verdicts.get(self.place(id)?)
     }
 
     /// The steps as rows, as of the last [`Book::judge`].
     pub(super) fn rows(&self) -> &[Arc<StepRow>] {
-        &self.rows
+        &self.standing.rows
     }
 
     /// The edges, as of the last [`Book::judge`].
-    pub(super) fn edges(&self) -> &[Edge] {
-        &self.edges
+    pub(super) fn edges(&self) -> &Arc<[Edge]> {
+        &self.standing.edges
     }
 
     /// What is wrong with files and directories of the run.
@@ -287,6 +292,9 @@ impl Book {
         if !first && self.shows(&scan) {
             return Ok(Changes::default());
         }
+        if !first && let Some(places) = self.other_texts(&scan) {
+            return self.take_in_texts(&scan, places);
+        }
         let entries = self.steps.clone();
         let old: HashMap<&StepId, &Entry> = entries.iter().map(|entry| (&entry.file.id, entry)).collect();
         let same = |file: &Arc<StepFile>| old.get(&file.id).is_some_and(|entry| is_same(&entry.file, file));
@@ -323,6 +331,7 @@ impl Book {
         let steps: Vec<Entry> = scan.steps.iter().map(entry).collect();
         let changed = changed.into_iter().map(|file| file.id.clone()).collect();
         self.steps = steps;
+        self.modules = scan.modules;
         Ok(Changes { changed, removed: seen.removed, renamed: seen.renamed })
     }
 
@@ -330,6 +339,44 @@ impl Book {
     fn shows(&self, scan: &run::Scan) -> bool {
         scan.steps.len() == self.steps.len()
             && self.steps.iter().zip(&scan.steps).all(|(entry, file)| is_same(&entry.file, file))
+    }
+
+    /// The places of the steps that have another text, if that is all that is new.
+    fn other_texts(&self, scan: &run::Scan) -> Option<Vec<usize>> {
+        let same_steps = scan.steps.len() == self.steps.len()
+            && self.steps.iter().zip(&scan.steps).all(|(entry, file)| entry.file.id == file.id);
+        let same_modules = scan.modules.len() == self.modules.len()
+            && self.modules.iter().zip(&scan.modules).all(|(then, now)| is_same(then, now));
+        let differs = |place: &usize| match (self.steps.get(*place), scan.steps.get(*place)) {
+            (Some(entry), Some(file)) => !is_same(&entry.file, file),
+            _ => false,
+        };
+        (same_steps && same_modules).then(|| (0..self.steps.len()).filter(differs).collect())
+    }
+
+    /// Brings these steps in line with their texts and records the versions: at the cost of these alone, however many
+    /// steps there are.
+    fn take_in_texts(&mut self, scan: &run::Scan, places: Vec<usize>) -> Result<Changes, StoreError> {
+        let changed: Vec<&Arc<StepFile>> = places.iter().filter_map(|place| scan.steps.get(*place)).collect();
+        let files: Vec<&StepFile> = changed.iter().map(|file| &***file).collect();
+        let at = now();
+        let read = |file: &StepFile| fs::read(self.dir.path().join(&file.path)).ok();
+        let versions = self.store.record_texts(&files, |file| self.author(file, at), read)?;
+        let affected = self.regraph(&changed, &[]);
+        for ((place, file), version) in places.into_iter().zip(&changed).zip(versions) {
+            if let Some(entry) = self.steps.get_mut(place) {
+                entry.file = Arc::clone(file);
+                entry.version = version.unwrap_or(entry.version);
+            }
+        }
+        for id in affected {
+            let code = Arc::new(code_in(&self.graph, &id));
+            if let Some(entry) = self.place(&id).and_then(|place| self.steps.get_mut(place)) {
+                entry.code = code;
+            }
+        }
+        let changed = changed.into_iter().map(|file| file.id.clone()).collect();
+        Ok(Changes { changed, ..Changes::default() })
     }
 
     /// Puts changed texts into the graph and takes out what is gone. Gives the steps of which something else is
@@ -354,25 +401,6 @@ impl Book {
             // What is no text is kept byte for byte all the same, if it is there to be read.
             _ => fs::read(self.dir.path().join(&file.path)).unwrap_or_default(),
         }
-    }
-
-    /// Decides anew how every step stands.
-    pub(super) fn judge(&mut self) {
-        let subjects: Vec<Subject<'_>> = self.steps.iter().map(|entry| self.subject(entry)).collect();
-        self.verdicts = marks::judge(&subjects, self.on_error, &self.files);
-        self.edges = rows::edges(&self.graph.edges(), &self.steps, &self.verdicts);
-        let made = self.steps.iter().zip(&self.verdicts).map(|(entry, verdict)| {
-            let record = self.records.get(&entry.file.id);
-            rows::row(entry, verdict, record)
-        });
-        let old: HashMap<&StepId, &Arc<StepRow>> = self.rows.iter().map(|row| (&row.id, row)).collect();
-        let rows = made
-            .map(|row| match old.get(&row.id) {
-                Some(same) if ***same == row => Arc::clone(same),
-                _ => Arc::new(row),
-            })
-            .collect();
-        self.rows = rows;
     }
 
     fn subject<'a>(&'a self, entry: &'a Entry) -> Subject<'a> {

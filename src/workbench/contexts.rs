@@ -51,7 +51,7 @@ fn surroundings(book: &Book) -> Surroundings {
     let needed = book.edges().iter().filter(|edge| edge.kind != EdgeKind::Order);
     Surroundings {
         steps: book.steps().iter().map(seen).collect(),
-        needs: needed.map(|edge| (edge.from, edge.to, edge.names.clone())).collect(),
+        needs: needed.map(|edge| (edge.from, edge.to, edge.names.to_vec())).collect(),
         returned: book.returned(),
         diagnosis: None,
     }

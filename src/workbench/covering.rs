@@ -45,7 +45,7 @@ impl Snapshot {
         for edge in self.edges.iter().filter(|edge| edge.to == place && edge.kind != EdgeKind::Order) {
             match found.iter_mut().find(|(from, _)| *from == edge.from) {
                 Some((_, names)) => names.extend(edge.names.iter().cloned()),
-                None => found.push((edge.from, edge.names.clone())),
+                None => found.push((edge.from, edge.names.to_vec())),
             }
         }
         found.sort();
@@ -196,7 +196,7 @@ mod tests {
                 row("test_clean", Kind::Test),
                 row("test_other", Kind::Test),
             ],
-            edges: vec![edge(0, 1, &["cleaned"]), edge(1, 2, &["model"]), edge(0, 3, &["clean", "cleaned"])],
+            edges: [edge(0, 1, &["cleaned"]), edge(1, 2, &["model"]), edge(0, 3, &["clean", "cleaned"])].into(),
             ..Snapshot::default()
         };
         let step: StepId = "01_clean".parse().unwrap();

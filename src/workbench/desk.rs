@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::book::{Book, Changes, failure};
 use super::calls::StoreCalls;
+use super::face;
 use super::engine_room::{EngineRoom, News, Work};
 use super::guest::{Ended, Hosted};
 use super::job::{Halts, Job, JobKind, Wanted};
@@ -19,7 +20,7 @@ use super::{Beside, EngineView, Event, Failure, Level, Options, Request, Snapsho
 use crate::agent::TokenCount;
 use crate::engine::{Answers, EngineError, Goal, Leaves};
 use crate::feedback::Diagnosis;
-use crate::run::{Change, Tree, WatchMode, Watcher};
+use crate::run::{Change, WatchMode, Watcher};
 use crate::step::{Digest, Millis, Name, Question, QuestionId, Status, StepId};
 
 /// Who asks: the face in this process, or one that came through the socket.
@@ -159,9 +160,11 @@ impl Desk {
     /// Has the directory watched from now on. Where that can't be, listeners are told, and looks are taken when
     /// something is asked.
     pub(super) fn watch(&mut self) {
+        if !self.options.watch {
+            return;
+        }
         let own = self.own.clone();
-        let tree = Tree::read(self.book.dir());
-        match Watcher::start(tree, move |change| drop(own.send(Input::Disk(change)))) {
+        match Watcher::start(self.book.tree().clone(), move |change| drop(own.send(Input::Disk(change)))) {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.notice(Level::Warning, format!("the directory is not watched: {error}")),
         }
@@ -189,6 +192,9 @@ impl Desk {
         }
         self.end_guests();
         self.watcher = None;
+        if self.generation > 1 || !face::is_kept(self.book.dir().path()) {
+            face::keep(self.book.dir().path(), &self.snapshot());
+        }
         self.room = None;
         // What the engine told while it was ended is still to be recorded.
         while let Ok(input) = self.inputs.try_recv() {
@@ -499,7 +505,8 @@ impl Desk {
             generation: self.generation,
             dir: self.book.dir().path().to_owned(),
             steps,
-            edges: self.book.edges().to_vec(),
+            edges: Arc::clone(self.book.edges()),
+            checking: false,
             patches: self.shelf.rows(),
             problems: {
                 let found = self.book.problems().iter().chain(self.shelf.problems()).cloned();

@@ -8,7 +8,9 @@
 //! It is one walk over the run in order. It carries along, for each name, the digest that it holds at that
 //! point by the record, or the step that leaves it unsure; a step's recorded reads are compared with that.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
 
 use crate::engine::OnError;
 use crate::step::{Digest, Execution, FileContent, Name, Outcome, Package, Reason, Status, StepId};
@@ -48,11 +50,14 @@ pub(super) struct Held<'a> {
 pub(super) struct Verdict {
     pub status: Status,
     pub reasons: Vec<Reason>,
-    /// Steps (by place) that wrote names which its execution used, with those names.
-    pub used: BTreeMap<usize, Vec<Name>>,
+    /// Names that its execution used, each with the step (by place) that wrote it; sorted by those.
+    pub used: Used,
     /// The same for files.
-    pub used_files: BTreeMap<usize, Vec<Name>>,
+    pub used_files: Used,
 }
+
+/// What a step used and whom it had it from, by place. A list: there are few for a step, and many steps.
+pub(super) type Used = Vec<(usize, Name)>;
 
 /// The files as they are.
 pub(super) trait Disk {
@@ -98,7 +103,6 @@ struct Walk<'a> {
     subjects: &'a [Subject<'a>],
     on_error: OnError,
     disk: &'a dyn Disk,
-    places: HashMap<&'a StepId, usize>,
     names: HashMap<&'a str, Slot>,
     files: HashMap<&'a str, FileSlot<'a>>,
     /// For each path that records write: what was there before the first, and the place of the last.
@@ -112,7 +116,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(subjects: &'a [Subject<'a>], on_error: OnError, disk: &'a dyn Disk) -> Self {
-        let mut written: HashMap<&str, (&FileContent, usize)> = HashMap::new();
+        let mut written: HashMap<&str, (&FileContent, usize)> = HashMap::default();
         for (place, subject) in subjects.iter().enumerate() {
             let Some(held) = &subject.held else { continue };
             for (path, write) in &held.execution.observation.files_written {
@@ -123,9 +127,8 @@ impl<'a> Walk<'a> {
             subjects,
             on_error,
             disk,
-            places: subjects.iter().enumerate().map(|(place, subject)| (subject.id, place)).collect(),
-            names: HashMap::new(),
-            files: HashMap::new(),
+            names: HashMap::default(),
+            files: HashMap::default(),
             written,
             fog: None,
             stopped: None,
@@ -136,8 +139,7 @@ impl<'a> Walk<'a> {
     fn step(&mut self, place: usize) {
         let subjects = self.subjects;
         let Some(subject) = subjects.get(place) else { return };
-        let mut used = BTreeMap::new();
-        let mut used_files = BTreeMap::new();
+        let (mut used, mut used_files) = (Used::new(), Used::new());
         let mut reasons = Reasons::default();
         let held = subject.held.filter(|held| held.execution.outcome != Outcome::Recorded);
         let same_text = held.is_some_and(|held| held.source == subject.source);
@@ -161,7 +163,7 @@ impl<'a> Walk<'a> {
             self.look_up_text(subject, &mut reasons, &mut used);
         }
         for need in subject.needs {
-            if let Some(&other) = self.places.get(need).filter(|other| **other < place)
+            if let Some(other) = self.place_before(need, place)
                 && self.verdicts.get(other).is_some_and(|verdict| !is_settled(verdict.status))
             {
                 reasons.upstream(other, None);
@@ -180,6 +182,9 @@ impl<'a> Walk<'a> {
             }
             (Status::Blocked, _) => {}
             _ => self.unsettle(place, subject, held),
+        }
+        for used in [&mut used, &mut used_files] {
+            used.sort_by_key(|(by, _)| *by);
         }
         self.verdicts.push(Verdict { status, reasons, used, used_files });
     }
@@ -213,13 +218,16 @@ impl<'a> Walk<'a> {
         (status, reasons)
     }
 
+    /// The place of a step that stands before another.
+    fn place_before(&self, step: &StepId, place: usize) -> Option<usize> {
+        self.subjects.get(..place)?.binary_search_by(|subject| subject.id.cmp(step)).ok()
+    }
+
     /// Whether what stood in a step's way still stands there.
     fn still_blocks(&self, reason: &Reason, place: usize) -> bool {
         let Reason::BlockedBy { step, .. } = reason else { return false };
-        self.places
-            .get(step)
-            .filter(|other| **other < place)
-            .and_then(|other| self.verdicts.get(*other))
+        self.place_before(step, place)
+            .and_then(|other| self.verdicts.get(other))
             .is_some_and(|verdict| matches!(verdict.status, Status::Failed | Status::Blocked))
     }
 
@@ -227,20 +235,20 @@ impl<'a> Walk<'a> {
         &mut self,
         execution: &'a Execution,
         reasons: &mut Reasons,
-        used: &mut BTreeMap<usize, Vec<Name>>,
+        used: &mut Used,
     ) {
         for (name, &digest) in &execution.observation.reads {
             match self.slot(name) {
                 Some(Slot::Unsure { by }) => {
                     reasons.upstream(by, Some(name.clone()));
-                    used.entry(by).or_default().push(name.clone());
+                    used.push((by, name.clone()));
                 }
                 Some(Slot::Known { digest: now, by }) => {
                     if now != digest {
                         reasons.changed(name.clone());
                     }
                     if now.is_some() {
-                        used.entry(by).or_default().push(name.clone());
+                        used.push((by, name.clone()));
                     }
                 }
                 Some(Slot::Initial { digest: now }) if now != digest => reasons.hidden(name),
@@ -292,17 +300,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn compare_files(&self, execution: &'a Execution, reasons: &mut Reasons, used: &mut BTreeMap<usize, Vec<Name>>) {
+    fn compare_files(&self, execution: &'a Execution, reasons: &mut Reasons, used: &mut Used) {
         for (path, content) in &execution.observation.files_read {
             let last = self.written.get(path.as_str());
             let same = match self.files.get(path.as_str()) {
                 Some(FileSlot::Unsure { by }) => {
                     reasons.upstream(*by, Some(Name::from(path.as_str())));
-                    used.entry(*by).or_default().push(Name::from(path.as_str()));
+                    used.push((*by, Name::from(path.as_str())));
                     continue;
                 }
                 Some(FileSlot::Known { content: now, by }) => {
-                    used.entry(*by).or_default().push(Name::from(path.as_str()));
+                    used.push((*by, Name::from(path.as_str())));
                     // What the last step left may have been changed from outside since.
                     let untouched =
                         last.is_none_or(|(_, last)| last != by) || self.disk.holds(path, now) != Some(false);
@@ -327,7 +335,7 @@ impl<'a> Walk<'a> {
     }
 
     /// For a text that has no record yet: whom it needs, as far as the text says.
-    fn look_up_text(&self, subject: &Subject<'_>, reasons: &mut Reasons, used: &mut BTreeMap<usize, Vec<Name>>) {
+    fn look_up_text(&self, subject: &Subject<'_>, reasons: &mut Reasons, used: &mut Used) {
         for name in subject.reads {
             match self.slot(name) {
                 Some(Slot::Unsure { by }) => {
@@ -335,9 +343,9 @@ impl<'a> Walk<'a> {
                     if reasons.own.is_empty() {
                         reasons.upstream(by, Some(name.clone()));
                     }
-                    used.entry(by).or_default().push(name.clone());
+                    used.push((by, name.clone()));
                 }
-                Some(Slot::Known { digest: Some(_), by }) => used.entry(by).or_default().push(name.clone()),
+                Some(Slot::Known { digest: Some(_), by }) => used.push((by, name.clone())),
                 _ => {}
             }
         }
@@ -549,7 +557,7 @@ mod tests {
     fn what_was_executed_and_has_not_changed_is_fresh() {
         let verdicts = judged(&chain(), OnError::Block, &[]);
         assert!(verdicts.iter().all(|verdict| verdict.status == Status::Fresh && verdict.reasons.is_empty()));
-        assert_eq!(verdicts[1].used, BTreeMap::from([(0, vec![Name::from("x")])]));
+        assert_eq!(verdicts[1].used, [(0, Name::from("x"))]);
     }
 
     #[test]
@@ -653,7 +661,7 @@ mod tests {
         observation(&mut run[0], &[("data.csv", "d")], &[]);
         observation(&mut run[1], &[], &[("model", "m")]);
         observation(&mut run[2], &[("model", "m")], &[]);
-        assert_eq!(judged(&run, OnError::Block, &[])[2].used_files, BTreeMap::from([(1, vec![Name::from("model")])]));
+        assert_eq!(judged(&run, OnError::Block, &[])[2].used_files, [(1, Name::from("model"))]);
         insta::assert_snapshot!(told_with(&run, OnError::Block, &["data.csv"]), @r"
         a stale file data.csv changed
         b fresh

@@ -24,6 +24,7 @@ mod diagnosing;
 mod engine_room;
 mod event;
 mod evolving;
+mod face;
 mod files;
 mod guest;
 mod handle;

@@ -8,6 +8,7 @@ use std::thread;
 use super::book::{Book, failure};
 use super::calls::StoreCalls;
 use super::desk::{Desk, Input, OPENER};
+use super::face;
 use super::setup::Setup;
 use super::{Event, Failure, Handle, Level, Request};
 use crate::run::{RunDir, RunError, Tree, UserDirs};
@@ -25,6 +26,9 @@ pub struct Options {
     pub answered: bool,
     /// Whether a directory without steps is opened all the same.
     pub may_be_empty: bool,
+    /// Whether a large run may be shown as it was when it was open last, until it is read: its first snapshot then says
+    /// that it is being checked ([`super::Snapshot::checking`]).
+    pub early: bool,
 }
 
 /// Opens the run in `dir`. The first event is a snapshot; notices may come before it.
@@ -61,16 +65,72 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
     let dir = RunDir::open(dir).map_err(run_failure)?;
     let setup = Setup::load(&dir, options)?;
     let dir = dir.excluding(setup.config.run.exclude.clone());
-    let tree = Tree::read(&dir);
-    if !options.may_be_empty {
-        // Before anything is made in a directory that is no run.
-        tree.scan().require_steps(&dir).map_err(run_failure)?;
-    }
+    let face = if options.early { face::read(dir.path()) } else { None };
+    let tree = match &face {
+        // It was a run then.
+        Some(_) => None,
+        None => {
+            let tree = Tree::read(&dir);
+            if !options.may_be_empty {
+                // Before anything is made in a directory that is no run.
+                tree.scan().require_steps(&dir).map_err(run_failure)?;
+            }
+            Some(tree)
+        }
+    };
     #[cfg(unix)]
     let ownership = match owner::claim(&dir, setup.user.as_ref(), events)? {
         owner::Claimed::There(stream) => return Ok(Opened::There(stream)),
         owner::Claimed::Here(ownership) => ownership,
     };
+    let (inputs, queue) = mpsc::channel();
+    let _ = inputs.send(Input::Join(OPENER, events.clone()));
+    let (own, options, to) = (inputs.clone(), options.clone(), events.clone());
+    let read = move || {
+        let tree = tree.unwrap_or_else(|| Tree::read(&dir));
+        let desk = lay_out(dir, tree, setup, options, &to, (queue, own.clone()))?;
+        #[cfg(unix)]
+        let door = ownership.map(|ownership| owner::Door::open(ownership, own));
+        #[cfg(unix)]
+        return Ok::<_, Failure>((desk, door));
+        #[cfg(not(unix))]
+        return Ok::<_, Failure>((desk, ()));
+    };
+    let thread = thread::Builder::new().name("workbench".to_owned());
+    let events = events.clone();
+    let started = match face {
+        Some(face) => {
+            let _ = events.send(Event::Snapshot(Arc::new(face)));
+            thread.spawn(move || match read() {
+                Ok((desk, door)) => serve(desk, door),
+                Err(failure) => {
+                    let text = failure.hint.map_or(failure.what.clone(), |hint| format!("{}: {hint}", failure.what));
+                    let _ = events.send(Event::Notice { level: Level::Error, text });
+                    let _ = events.send(Event::Closed);
+                }
+            })
+        }
+        None => {
+            let (desk, door) = read()?;
+            thread.spawn(move || serve(desk, door))
+        }
+    };
+    started.map_err(|error| Failure {
+        what: format!("no thread for the workbench: {error}"),
+        hint: Some("close other programs, or raise `ulimit -u`".to_owned()),
+    })?;
+    Ok(Opened::Here(inputs))
+}
+
+/// Reads the run and lays it out on a desk.
+fn lay_out(
+    dir: RunDir,
+    tree: Tree,
+    setup: Setup,
+    options: Options,
+    events: &Sender<Event>,
+    inputs: (Receiver<Input>, Sender<Input>),
+) -> Result<Desk, Failure> {
     let mut book = Book::open(dir, tree, setup.on_error(), setup.parser())?;
     for text in book.notices().chain(setup.notices()) {
         let _ = events.send(Event::Notice { level: Level::Warning, text });
@@ -79,30 +139,20 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
     let calls = Arc::new(calls);
     calls.ask_of(setup.agent(book.dir()));
     book.look_up_answers(Arc::clone(&calls));
-    let (inputs, queue) = mpsc::channel();
-    let _ = inputs.send(Input::Join(OPENER, events.clone()));
-    let watch = options.watch;
-    let mut desk = Desk::new(book, setup, calls, options.clone(), (queue, inputs.clone()));
+    let mut desk = Desk::new(book, setup, calls, options, inputs);
     desk.read_patches()?;
-    #[cfg(unix)]
-    let door = ownership.map(|ownership| owner::Door::open(ownership, inputs.clone()));
-    let serve = move || {
-        if watch {
-            desk.watch();
-        }
-        let clients = desk.work();
-        // The run is free before anyone hears that the workbench has ended.
-        #[cfg(unix)]
-        drop(door);
-        for client in clients {
-            let _ = client.send(Event::Closed);
-        }
-    };
-    thread::Builder::new().name("workbench".to_owned()).spawn(serve).map_err(|error| Failure {
-        what: format!("no thread for the workbench: {error}"),
-        hint: Some("close other programs, or raise `ulimit -u`".to_owned()),
-    })?;
-    Ok(Opened::Here(inputs))
+    Ok(desk)
+}
+
+/// Serves the run until it is closed. `door` lets others in meanwhile.
+fn serve<D>(mut desk: Desk, door: D) {
+    desk.watch();
+    let clients = desk.work();
+    // The run is free before anyone hears that the workbench has ended.
+    drop(door);
+    for client in clients {
+        let _ = client.send(Event::Closed);
+    }
 }
 
 /// The way of the face that opened the workbench. When its last handle is gone, so is the workbench.

@@ -1,13 +1,13 @@
 //! The run as rows and edges, for lists and pictures.
 
-use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::book::Entry;
 use super::marks::Verdict;
 use super::record::Record;
 use super::{Edge, EdgeKind, StepRow};
-use crate::graph;
-use crate::step::{Execution, Name, Outcome, StepError};
+use crate::graph::{self, Need};
+use crate::step::{Execution, Name, Outcome, StepError, StepId};
 
 /// Most characters of an error in a row.
 const ERROR: usize = 300;
@@ -44,43 +44,50 @@ fn one_line(error: &StepError) -> String {
     text.chars().take(ERROR).collect()
 }
 
-/// What needs what: by the texts, and by the record where a step was executed as it stands.
-pub(super) fn edges(inferred: &[graph::Edge], steps: &[Entry], verdicts: &[Verdict]) -> Vec<Edge> {
-    let mut found: BTreeMap<(usize, usize, EdgeKind), Vec<Name>> = BTreeMap::new();
-    let places: HashMap<_, _> = steps.iter().enumerate().map(|(place, entry)| (&entry.file.id, place)).collect();
-    for edge in inferred {
-        if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to)) {
-            found.entry((*from, *to, kind(edge.kind))).or_default().extend(edge.names.iter().cloned());
+/// What the step at a place needs: by the texts, and by the record where it was executed as it stands. Sorted by whom,
+/// then by what makes it needed.
+pub(super) fn needs<'a>(
+    to: usize,
+    entry: &Entry,
+    verdict: &Verdict,
+    inferred: impl Iterator<Item = (&'a StepId, &'a Need)>,
+    place: impl Fn(&StepId) -> Option<usize>,
+) -> Box<[Edge]> {
+    let mut found: Vec<(usize, EdgeKind, &Name)> = Vec::new();
+    // Edges that are there whatever names they are labelled with.
+    let mut bare: Vec<(usize, EdgeKind)> = Vec::new();
+    for (from, need) in inferred {
+        if let Some(from) = place(from) {
+            let kind = kind(need.kind);
+            bare.push((from, kind));
+            found.extend(need.names.iter().map(|name| (from, kind, name)));
         }
     }
-    for (to, (entry, verdict)) in steps.iter().zip(verdicts).enumerate() {
-        for (from, names) in &verdict.used {
-            // State that no name stands for only says which comes first.
-            let (hidden, named): (Vec<&Name>, Vec<&Name>) = names.iter().partition(|name| name.starts_with('@'));
-            for (kind, names) in [(EdgeKind::Order, hidden), (EdgeKind::Data, named)] {
-                if !names.is_empty() {
-                    let names = names.into_iter().map(|name| Name::from(name.trim_start_matches('@')));
-                    found.entry((*from, to, kind)).or_default().extend(names);
-                }
-            }
-        }
-        for (from, names) in &verdict.used_files {
-            found.entry((*from, to, EdgeKind::File)).or_default().extend(names.iter().cloned());
-        }
-        for need in &entry.file.header.needs {
-            if let Some(from) = places.get(need).filter(|from| **from < to) {
-                found.entry((*from, to, EdgeKind::Declared)).or_default();
-            }
+    for (from, name) in &verdict.used {
+        // State that no name stands for only says which comes first.
+        let kind = if name.starts_with('@') { EdgeKind::Order } else { EdgeKind::Data };
+        found.push((*from, kind, name));
+    }
+    found.extend(verdict.used_files.iter().map(|(from, name)| (*from, EdgeKind::File, name)));
+    for need in &entry.file.header.needs {
+        if let Some(from) = place(need).filter(|from| *from < to) {
+            bare.push((from, EdgeKind::Declared));
         }
     }
-    found
-        .into_iter()
-        .map(|((from, to, kind), mut names)| {
-            names.sort_unstable();
-            names.dedup();
-            Edge { from, to, names, kind }
-        })
-        .collect()
+    found.sort_unstable();
+    found.dedup();
+    bare.retain(|(from, kind)| !found.iter().any(|(by, what, _)| (by, what) == (from, kind)));
+    bare.sort_unstable();
+    bare.dedup();
+    let shown = |name: &Name| name.strip_prefix('@').map_or_else(|| Arc::clone(name), Name::from);
+    let labelled = found.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter_map(|edges| {
+        let &(from, kind, _) = edges.first()?;
+        Some(Edge { from, to, names: edges.iter().map(|(_, _, name)| shown(name)).collect(), kind })
+    });
+    let bare = bare.into_iter().map(|(from, kind)| Edge { from, to, names: Arc::default(), kind });
+    let mut edges: Vec<Edge> = labelled.chain(bare).collect();
+    edges.sort_by_key(|edge| (edge.from, edge.kind));
+    edges.into()
 }
 
 fn kind(kind: graph::EdgeKind) -> EdgeKind {

@@ -18,9 +18,13 @@ pub struct Snapshot {
     /// The steps, in the order of the run.
     pub steps: Vec<Arc<StepRow>>,
     /// The edges, by places in `steps`.
-    pub edges: Vec<Edge>,
+    pub edges: Arc<[Edge]>,
     /// The patches, oldest first.
     pub patches: Vec<Arc<PatchRow>>,
+    /// Whether this is only what was known when the run was open last: the steps are being read, and any of them may
+    /// stand otherwise by now.
+    #[serde(default)]
+    pub checking: bool,
     /// What is wrong with files and directories of the run; each concerns its own file alone.
     pub problems: Vec<FileProblem>,
     /// Why there is nothing to run, where that is so.
@@ -111,7 +115,7 @@ pub struct Edge {
     /// Place of the step that needs it.
     pub to: usize,
     /// The names that it needs; paths for a file edge.
-    pub names: Vec<Name>,
+    pub names: Arc<[Name]>,
     /// What makes it needed.
     pub kind: EdgeKind,
 }

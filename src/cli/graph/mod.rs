@@ -105,7 +105,7 @@ fn document(snapshot: &Snapshot, files: &[File]) -> Value {
 impl Picture {
     fn new(snapshot: &Snapshot) -> Self {
         let mut arrows: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
-        for edge in &snapshot.edges {
+        for edge in snapshot.edges.iter() {
             let names = arrows.entry((edge.from, edge.to)).or_default();
             names.extend(edge.names.iter().map(|name| name.to_string()));
         }

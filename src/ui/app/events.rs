@@ -196,14 +196,18 @@ pub fn ask_inside(model: &Model, way: Way, effects: &mut Vec<Effect>) {
 }
 
 fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<Effect>) {
-    if model.loaded {
+    // Beside what is only a picture of the last time, everything would be new.
+    let known = model.loaded && !model.run.snapshot.checking;
+    if known {
         tell_patches(model, &snapshot);
     }
-    let newest = newest(model, &snapshot);
+    let newest = newest(model, &snapshot).filter(|_| known);
     let structure = model.run.structure;
+    let checking = model.run.snapshot.checking;
     model.run.take(snapshot);
+    let checked = checking && !model.run.snapshot.checking;
     let statuses = model.steps.filter.is_some() || model.steps.hides_trouble(&model.run);
-    if model.run.structure != structure || statuses || !model.loaded {
+    if model.run.structure != structure || statuses || checked || !model.loaded {
         panes::relist(model, effects);
     }
     if !model.loaded {

@@ -1,7 +1,8 @@
 //! The run as the interface knows it: the last snapshot, and who needs whom in it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::step::{Reason, Status, StepId};
 use crate::workbench::{Edge, EdgeKind, Snapshot, StepRow};
@@ -30,9 +31,9 @@ impl RunIndex {
     /// Takes a newer snapshot. What hangs on steps and edges alone is kept where those are as they were.
     pub fn take(&mut self, snapshot: Arc<Snapshot>) {
         let same = self.structure > 0
-            && self.snapshot.edges == snapshot.edges
+            && (Arc::ptr_eq(&self.snapshot.edges, &snapshot.edges) || self.snapshot.edges == snapshot.edges)
             && self.snapshot.steps.len() == snapshot.steps.len()
-            && self.snapshot.steps.iter().zip(&snapshot.steps).all(|(a, b)| a.id == b.id);
+            && self.snapshot.steps.iter().zip(&snapshot.steps).all(|(a, b)| Arc::ptr_eq(a, b) || a.id == b.id);
         if !same {
             self.structure += 1;
             let steps = snapshot.steps.len();
@@ -48,7 +49,13 @@ impl RunIndex {
                 self.edges_out.get_mut(edge.from).into_iter().for_each(|edges| edges.push(place(at)));
             }
         }
-        self.counts = Self::COUNTED.map(|status| snapshot.steps.iter().filter(|row| row.status == status).count());
+        self.counts = [0; 6];
+        for row in &snapshot.steps {
+            let place = Self::COUNTED.iter().position(|status| *status == row.status);
+            if let Some(count) = place.and_then(|place| self.counts.get_mut(place)) {
+                *count += 1;
+            }
+        }
         self.snapshot = snapshot;
     }
 

@@ -206,7 +206,7 @@ impl Steps {
 
     fn needs(&self, run: &RunIndex) -> Vec<Vec<u32>> {
         let mut needs = vec![Vec::new(); self.rows.len()];
-        for edge in &run.snapshot.edges {
+        for edge in run.snapshot.edges.iter() {
             if edge.kind == crate::workbench::EdgeKind::Order {
                 continue;
             }

@@ -45,6 +45,11 @@ pub fn header(pen: &mut Pen<'_>, model: &Model, screen: &Screen) {
     if usize::from(row.width) >= 70 {
         add(vec![pen.span(format!("  {steps} step{}", if steps == 1 { "" } else { "s" }), Role::Bar)]);
     }
+    if model.run.snapshot.checking {
+        add(vec![pen.span(format!("  {} checking them", pen.glyphs().undecided), Role::Running)]);
+        pen.line(row, &line);
+        return;
+    }
     // With words where they fit, else with the signs alone, so that no count is lost.
     let counts = |words: bool| -> Vec<Span<'static>> {
         let mut parts = Vec::new();
@@ -119,6 +124,15 @@ fn activity(pen: &Pen<'_>, model: &Model, room: usize) -> Line<'static> {
         line.push_span(part);
     }
     line
+}
+
+/// The sign of a status and the role of it. While the run is being read again nobody knows how a step stands: what was
+/// known of it last is not told as if it were so now.
+pub fn standing(pen: &Pen<'_>, model: &Model, status: Status) -> (&'static str, Role) {
+    if model.run.snapshot.checking {
+        return (pen.glyphs().undecided, Role::Dim);
+    }
+    (pen.glyphs().status(status, spin(model)), status.into())
 }
 
 /// Which picture of the running mark is shown now.

@@ -45,7 +45,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, boxes: &Boxes, inside: Area) {
         let Some(at) = boxes.places.get(node.node) else { continue };
         let Some(row) = model.run.snapshot.steps.get(*at) else { continue };
         let current = Some(node.node) == chosen;
-        let sign = pen.glyphs().status(row.status, bars::spin(model));
+        let (sign, sign_role) = bars::standing(pen, model, row.status);
         let role = match () {
             () if current => Role::Strong,
             () if model.kin.needs(*at) => Role::Ancestor,
@@ -60,7 +60,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, boxes: &Boxes, inside: Area) {
         let blank = if boxes.rows > 1 { " " } else { "" };
         let middle = Line::from(vec![
             pen.span(format!("{open}{blank}"), border),
-            pen.span(sign, row.status.into()),
+            pen.span(sign, sign_role),
             pen.span(format!(" {name}{blank}"), role),
             pen.span(close, border),
         ]);

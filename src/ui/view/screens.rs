@@ -204,10 +204,23 @@ fn frames_folds_and_many_lanes() {
     steps[42].error = Some("ValueError: a message that is longer than the room that is left for it".to_owned());
     edges.retain(|e| e.to < 40);
     edges.extend([edge(39, 42, "x"), edge(10, 42, "y")]);
-    let snapshot = Snapshot { steps: steps.into_iter().map(Into::into).collect(), edges, ..churn() };
+    let snapshot = Snapshot { steps: steps.into_iter().map(Into::into).collect(), edges: edges.into(), ..churn() };
     let mut stage = Stage::new(80, 24, snapshot);
     insta::assert_snapshot!("folds-80x24", stage.screen());
     insta::assert_snapshot!("folds-frame-folded-80x24", stage.keys("h").screen());
+}
+
+#[test]
+fn a_run_that_is_being_checked_claims_nothing() {
+    let mut stage = Stage::new(120, 40, Snapshot { checking: true, ..churn() });
+    let screen = stage.keys("g g j j j").screen();
+    insta::assert_snapshot!("checking-120x40", screen);
+    for sign in ["●", "✗", "fresh"] {
+        assert!(!screen.contains(sign), "{sign} is said of steps that nobody looked at yet");
+    }
+    stage.event(Event::Snapshot(churn().into()));
+    assert!(stage.screen().contains('●'));
+    assert_eq!(stage.model.notices.all().count(), 0, "what was there all the time is no news");
 }
 
 #[test]

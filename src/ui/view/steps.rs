@@ -86,11 +86,11 @@ impl List<'_> {
             Span::raw(" ")
         });
         let (sign, role) = match (kind, step) {
-            (_, Some(step)) => (pen.glyphs().status(step.status, bars::spin(model)), step.status.into()),
+            (_, Some(step)) => bars::standing(pen, model, step.status),
             (Row::Frame { folded, .. }, _) => {
                 (if *folded { pen.glyphs().folded } else { pen.glyphs().open }, Role::Frame)
             }
-            _ => (pen.glyphs().fresh, Role::Fresh),
+            _ => bars::standing(pen, model, Status::Fresh),
         };
         self.lanes_of(pen, at, sign, role, &mut line);
         let indent = "  ".repeat(model.steps.depth(kind, &model.run).min(8));
@@ -102,20 +102,21 @@ impl List<'_> {
                 let name = path.rsplit('/').next().unwrap_or(path);
                 let worst = worst(snapshot.steps.iter().skip(*first as usize).take(*count as usize));
                 let worst = worst.filter(|status| *folded && *status != Status::Fresh);
-                let sign = worst.map_or("", |status| pen.glyphs().status(status, bars::spin(model)));
+                let sign = worst.map_or("", |status| bars::standing(pen, model, status).0);
                 let text = if *folded { format!("{count} steps {sign}") } else { String::new() };
                 let text = text.trim_end().to_owned();
                 let name = text::cut(&format!("{name}/"), room.saturating_sub(text::width(&text) + 1));
                 let gap = room.saturating_sub(text::width(&name) + text::width(&text));
                 line.push_span(pen.span(name, Role::Frame));
                 line.push_span(Span::raw(" ".repeat(gap)));
-                line.push_span(pen.span(text, worst.map_or(Role::Dim, Role::from)));
+                line.push_span(pen.span(text, worst.map_or(Role::Dim, |status| bars::standing(pen, model, status).1)));
             }
             (Row::Chain { count, first }, _) => {
                 let last = snapshot.steps.get((first + count).saturating_sub(1) as usize);
                 let first = snapshot.steps.get(*first as usize);
                 let name = |step: Option<&std::sync::Arc<StepRow>>| step.map_or("", |s| short(&s.id)).to_owned();
-                let text = format!("{} {count} fresh  {}…{}", pen.glyphs().dot.repeat(3), name(first), name(last));
+                let what = if model.run.snapshot.checking { "steps" } else { "fresh" };
+                let text = format!("{} {count} {what}  {}…{}", pen.glyphs().dot.repeat(3), name(first), name(last));
                 line.push_span(pen.cut(&text, room, Role::Dim));
             }
             (Row::Step(_), None) => {}
@@ -136,7 +137,11 @@ impl List<'_> {
         };
         let patches = model.run.patches_of(&step.id);
         let badge = if patches > 0 { format!(" {}{patches}", pen.glyphs().patch) } else { String::new() };
-        let status = brief(step, pen.glyphs().left);
+        let checking = model.run.snapshot.checking;
+        let status = match brief(step, pen.glyphs().left) {
+            status if checking && step.status != Status::Fresh => format!("was {status}"),
+            status => status,
+        };
         let (wide, badge_width) = (text::width(&status), text::width(&badge));
         let name_room = match room.checked_sub(wide + 2) {
             Some(rest) if rest >= text::width(name) + badge_width => rest,
@@ -152,7 +157,8 @@ impl List<'_> {
             let status = text::cut(&status, rest);
             let gap = room.saturating_sub(taken + text::width(&status));
             line.push_span(Span::raw(" ".repeat(gap)));
-            let role = if step.status == Status::Fresh { Role::Dim } else { step.status.into() };
+            let quiet = checking || step.status == Status::Fresh;
+            let role = if quiet { Role::Dim } else { step.status.into() };
             line.push_span(pen.span(status, role));
         }
     }
@@ -297,13 +303,13 @@ fn neighbours(pen: &mut Pen<'_>, model: &Model, area: Area) {
         for edge in edges.iter().take(most) {
             let other = model.run.snapshot.steps.get(if up { edge.from } else { edge.to });
             let Some(other) = other else { continue };
-            let sign = pen.glyphs().status(other.status, bars::spin(model));
+            let (sign, role) = bars::standing(pen, model, other.status);
             let names: Vec<&str> = edge.names.iter().map(|name| &**name).collect();
             let width = usize::from(area.width).saturating_sub(2);
             let name = text::cut(other.id.as_str(), width * 3 / 5);
             let rest = width.saturating_sub(text::width(&name) + 3);
             let line = Line::from(vec![
-                pen.span(format!("{sign} "), other.status.into()),
+                pen.span(format!("{sign} "), role),
                 pen.span(format!("{name} "), if up { Role::Ancestor } else { Role::Descendant }),
                 pen.span(format!("{} ", if up { pen.glyphs().right } else { pen.glyphs().left }), Role::Dim),
                 pen.cut(&names.join(", "), rest, Role::Dim),

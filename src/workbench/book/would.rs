@@ -97,7 +97,7 @@ impl Book {
                 _ => Vec::new(),
             };
             let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-            for test in covering::tests_of(&self.rows, &self.edges, &entry.file.id, &names) {
+            for test in covering::tests_of(self.rows(), self.edges(), &entry.file.id, &names) {
                 match found.iter_mut().find(|known| known.test == test.test) {
                     None => found.push(test),
                     Some(known) if test.direct && !known.direct => *known = test,
@@ -128,8 +128,8 @@ impl Book {
             let waited = self.verdict(id).is_some_and(|before| waits(before.status));
             if waits(verdict.status) && (!waited || would.changed.contains(id)) {
                 weight.stale.push(id.clone());
-                let place = self.rows.binary_search_by(|row| row.id.cmp(id)).ok();
-                let last = place.and_then(|place| self.rows.get(place)?.duration_us);
+                let place = self.rows().binary_search_by(|row| row.id.cmp(id)).ok();
+                let last = place.and_then(|place| self.rows().get(place)?.duration_us);
                 weight.estimate_us += last.unwrap_or(0);
             }
         }
