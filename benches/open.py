@@ -25,6 +25,8 @@ from pathlib import Path
 TIMES = 7
 # What a frame ends with (mode 2026).
 FRAME = b"\x1b[?2026l"
+# What every terminal is asked and answers at once (DA1).
+QUESTION, ANSWER = b"\x1b[c", b"\x1b[?62;22c"
 
 
 def source(at: int, constant: int) -> str:
@@ -51,7 +53,10 @@ class Screen:
             left = until - time.perf_counter()
             if left <= 0 or not select.select([self.terminal], [], [], left)[0]:
                 raise SystemExit(f"{wanted!r} was not shown: {self.text[-2000:]!r}")
-            self.text += os.read(self.terminal, 1 << 16)
+            came = os.read(self.terminal, 1 << 16)
+            if QUESTION in came:
+                os.write(self.terminal, ANSWER)
+            self.text += came
         return time.perf_counter()
 
     def quiet(self, seconds: float) -> int:

@@ -39,7 +39,8 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         return Err(CliError::new("this build has no terminal interface"));
     };
     let path = if path.is_file() { run_of(&path, context)? } else { path };
-    let (handle, events) = workbench::open(&path, Options { watch: true, answered: true, early: true, ..Options::default() })?;
+    let (handle, events) =
+        workbench::open(&path, Options { watch: true, answered: true, early: true, ..Options::default() })?;
     face(&path, handle, events)
 }
 

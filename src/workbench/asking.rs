@@ -1,7 +1,7 @@
 //! What is asked of a run: answered at once, or put where the engine finds it when it is free.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 
 use super::besides::Sides;
@@ -132,10 +132,7 @@ impl Desk {
                 self.known([step.clone()])?;
                 self.settle_marks();
                 let budget = budget.or_else(|| usize::try_from(self.setup.config.agent.budget).ok());
-                let context =
-                    Arc::new(contexts::context(&mut self.book, &self.setup.parser(), &step, budget, &mut self.tokens)?);
-                self.send(client, Event::Context { step, context });
-                Ok(Some(Summary::default()))
+                self.show_context(client, ticket, &step, budget).map(|()| None)
             }
             Command::Rescan => {
                 self.look(None)?;
@@ -232,6 +229,25 @@ impl Desk {
         };
         let thread = thread::Builder::new().name("diagnosis".to_owned()).spawn(work);
         thread.map(drop).map_err(|error| Failure { what: format!("no thread for the diagnosis: {error}"), hint: None })
+    }
+
+    /// Has a context made on a thread of its own.
+    fn show_context(
+        &mut self,
+        client: ClientId,
+        ticket: Ticket,
+        step: &StepId,
+        budget: Option<usize>,
+    ) -> Result<(), Failure> {
+        let asked = contexts::Asked::of(&mut self.book, &self.setup.parser(), step, budget)?;
+        let (desk, tokens, step) = (self.own.clone(), Arc::clone(&self.tokens), step.clone());
+        let work = move || {
+            let made = asked.make(&mut tokens.lock().unwrap_or_else(PoisonError::into_inner));
+            // A desk that has ended wants no answer any more.
+            let _ = desk.send(Input::Shown(client, ticket, step, made.map(Arc::new)));
+        };
+        let thread = thread::Builder::new().name("context".to_owned()).spawn(work);
+        thread.map(drop).map_err(|error| Failure { what: format!("no thread for the context: {error}"), hint: None })
     }
 
     /// Has the run set beside another on a thread of its own.

@@ -13,6 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use self::standing::{Changed, Standing};
 use super::calls::StoreCalls;
 use super::code::{self, Code};
 use super::files::FileLook;
@@ -20,8 +21,7 @@ use super::marks::{Held, Subject, Verdict};
 use super::moment::now;
 use super::open::run_failure;
 use super::record::Record;
-use self::standing::Standing;
-use super::{Edge, Failure, FileProblem, Level, StepRow};
+use super::{Edge, Failure, FileProblem, Level, Snapshot, StepRow};
 use crate::analysis::StepNames;
 use crate::engine::{OnError, Task};
 use crate::graph::ExecutionStateGraph;
@@ -42,10 +42,10 @@ pub(super) struct Book {
     pub(super) steps: Vec<Entry>,
     /// The modules as they were recorded last.
     modules: Vec<Arc<StepFile>>,
-    pub(super) records: HashMap<StepId, Record>,
+    pub(super) records: foldhash::HashMap<StepId, Record>,
     pub(super) files: FileLook,
-    pub(super) verdicts: Vec<Verdict>,
     standing: Standing,
+    changed: Changed,
     graph: ExecutionStateGraph,
     python: PathBuf,
     problems: Vec<FileProblem>,
@@ -83,19 +83,33 @@ pub(super) struct Changes {
 impl Book {
     /// Opens the record of a run of which `tree` was read a moment ago. `python` is asked about texts that can't
     /// be read otherwise. A record that can't be read is set aside, and a new one begun.
-    pub(super) fn open(dir: RunDir, tree: Tree, on_error: OnError, python: PathBuf) -> Result<Self, Failure> {
-        match Self::try_to_open(dir.clone(), tree, on_error, python.clone()) {
+    ///
+    /// `face` is what the run looked like last: rows that come out the same are shared with whoever is shown them.
+    pub(super) fn open(
+        dir: RunDir,
+        tree: Tree,
+        on_error: OnError,
+        python: PathBuf,
+        face: Option<&Snapshot>,
+    ) -> Result<Self, Failure> {
+        match Self::try_to_open(dir.clone(), tree, on_error, python.clone(), face) {
             // By now the store is marked, so that the next opening sets it aside.
             Err(StoreError::Damaged { .. }) => {
                 let tree = Tree::read(&dir);
-                Self::try_to_open(dir, tree, on_error, python)
+                Self::try_to_open(dir, tree, on_error, python, face)
             }
             other => other,
         }
         .map_err(failure)
     }
 
-    fn try_to_open(dir: RunDir, mut tree: Tree, on_error: OnError, python: PathBuf) -> Result<Self, StoreError> {
+    fn try_to_open(
+        dir: RunDir,
+        mut tree: Tree,
+        on_error: OnError,
+        python: PathBuf,
+        face: Option<&Snapshot>,
+    ) -> Result<Self, StoreError> {
         let faults = planted();
         let store = Store::open_with_faults(dir.path(), faults.clone())?;
         let mut found: Vec<String> = store.notices().iter().map(ToString::to_string).collect();
@@ -123,9 +137,9 @@ impl Book {
             on_error,
             steps: Vec::new(),
             modules: Vec::new(),
-            records: HashMap::new(),
-            verdicts: Vec::new(),
-            standing: Standing::default(),
+            records: foldhash::HashMap::default(),
+            standing: face.map(Standing::like).unwrap_or_default(),
+            changed: Changed::All,
             graph: ExecutionStateGraph::new(),
             python,
             problems: Vec::new(),
@@ -232,7 +246,12 @@ impl Book {
 
     /// How a step stands and why.
     pub(super) fn verdict(&self, id: &StepId) -> Option<&Verdict> {
-        self.verdicts.get(self.place(id)?)
+        self.verdicts().get(self.place(id)?)
+    }
+
+    /// How the steps stand, as of the last [`Book::judge`].
+    pub(super) fn verdicts(&self) -> &[Verdict] {
+        self.standing.marks.verdicts()
     }
 
     /// The steps as rows, as of the last [`Book::judge`].
@@ -253,6 +272,7 @@ impl Book {
     /// Has answers of calls looked up here from now on.
     pub(super) fn look_up_answers(&mut self, calls: Arc<StoreCalls>) {
         self.files.calls = Some(calls);
+        self.changed = Changed::All;
         self.judge();
     }
 
@@ -270,6 +290,7 @@ impl Book {
     /// Takes other settings from now on.
     pub(super) fn set(&mut self, on_error: OnError, exclude: run::Exclude) {
         self.on_error = on_error;
+        self.changed = Changed::All;
         self.tree.set_exclude(exclude);
     }
 
@@ -330,6 +351,7 @@ impl Book {
         };
         let steps: Vec<Entry> = scan.steps.iter().map(entry).collect();
         let changed = changed.into_iter().map(|file| file.id.clone()).collect();
+        self.changed = Changed::All;
         self.steps = steps;
         self.modules = scan.modules;
         Ok(Changes { changed, removed: seen.removed, renamed: seen.renamed })
@@ -343,8 +365,8 @@ impl Book {
 
     /// The places of the steps that have another text, if that is all that is new.
     fn other_texts(&self, scan: &run::Scan) -> Option<Vec<usize>> {
-        let same_steps = scan.steps.len() == self.steps.len()
-            && self.steps.iter().zip(&scan.steps).all(|(entry, file)| entry.file.id == file.id);
+        let same = |(entry, file): (&Entry, &Arc<StepFile>)| Arc::ptr_eq(&entry.file, file) || entry.file.id == file.id;
+        let same_steps = scan.steps.len() == self.steps.len() && self.steps.iter().zip(&scan.steps).all(same);
         let same_modules = scan.modules.len() == self.modules.len()
             && self.modules.iter().zip(&scan.modules).all(|(then, now)| is_same(then, now));
         let differs = |place: &usize| match (self.steps.get(*place), scan.steps.get(*place)) {
@@ -368,8 +390,10 @@ impl Book {
                 entry.file = Arc::clone(file);
                 entry.version = version.unwrap_or(entry.version);
             }
+            self.touch(&file.id);
         }
         for id in affected {
+            self.touch(&id);
             let code = Arc::new(code_in(&self.graph, &id));
             if let Some(entry) = self.place(&id).and_then(|place| self.steps.get_mut(place)) {
                 entry.code = code;
@@ -421,8 +445,9 @@ impl Book {
     }
 
     /// The whole run as the engine is given it; `marked` are looked at as if they had been marked by hand.
-    pub(super) fn tasks(&mut self, marked: &BTreeSet<StepId>) -> Result<Vec<Task>, Failure> {
-        self.recall(marked)?;
+    /// Results of steps that hold are whole only if they are to be `told`.
+    pub(super) fn tasks(&mut self, marked: &BTreeSet<StepId>, told: bool) -> Result<Vec<Task>, Failure> {
+        self.recall(marked, told)?;
         Ok(self.steps.iter().map(|entry| self.task(entry, marked.contains(&entry.file.id))).collect())
     }
 
@@ -457,16 +482,19 @@ impl Book {
         let receipt = self.store.record_execution(Arc::clone(execution));
         self.receipts.push((Arc::clone(execution), receipt));
         self.records.entry(execution.step.clone()).or_default().executed(execution, text);
+        self.touch(&execution.step);
     }
 
     /// A step was found to hold as of `execution`, for the text of digest `text`.
     pub(super) fn kept(&mut self, step: &StepId, execution: &Arc<Execution>, text: Digest) {
         self.records.entry(step.clone()).or_default().kept(execution, text);
+        self.touch(step);
     }
 
     /// A step could not run.
     pub(super) fn blocked(&mut self, step: &StepId, why: &Reason, text: Digest) {
         self.records.entry(step.clone()).or_default().blocked = Some((why.clone(), text));
+        self.touch(step);
     }
 
     /// Waits until all that was executed is in the store, and keeps how the steps stand now.
@@ -510,6 +538,7 @@ impl Book {
         self.store.set_invalidated(&list, &Reason::Invalidated, now()).map_err(|error| self.failure(error))?;
         for step in steps {
             self.records.entry(step.clone()).or_default().marked = Some(Reason::Invalidated);
+            self.touch(step);
         }
         Ok(())
     }
@@ -517,7 +546,7 @@ impl Book {
     /// All steps that are stale because of these, and these themselves where they are not up to date.
     pub(super) fn following(&self, steps: &BTreeSet<StepId>) -> BTreeSet<StepId> {
         let mut found = steps.clone();
-        for (entry, verdict) in self.steps.iter().zip(&self.verdicts) {
+        for (entry, verdict) in self.steps.iter().zip(self.verdicts()) {
             let waits = |reason: &Reason| match reason {
                 Reason::Upstream { step, .. } | Reason::BlockedBy { step, .. } => found.contains(step),
                 _ => false,

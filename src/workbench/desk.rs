@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::book::{Book, Changes, failure};
 use super::calls::StoreCalls;
-use super::face;
 use super::engine_room::{EngineRoom, News, Work};
+use super::face;
 use super::guest::{Ended, Hosted};
 use super::job::{Halts, Job, JobKind, Wanted};
 use super::questions::Bell;
@@ -17,7 +17,7 @@ use super::setup::Setup;
 use super::shelf::Shelf;
 use super::update::Update;
 use super::{Beside, EngineView, Event, Failure, Level, Options, Request, Snapshot, Summary, Ticket, WatchView};
-use crate::agent::TokenCount;
+use crate::agent::{ContextView, TokenCount};
 use crate::engine::{Answers, EngineError, Goal, Leaves};
 use crate::feedback::Diagnosis;
 use crate::run::{Change, WatchMode, Watcher};
@@ -44,6 +44,8 @@ pub(super) enum Input {
     Explained(ClientId, Ticket, StepId, Result<Arc<Diagnosis>, Failure>),
     /// The run was set beside another.
     Compared(ClientId, Ticket, Result<Arc<Beside>, Failure>),
+    /// What an agent is shown for a step was made.
+    Shown(ClientId, Ticket, StepId, Result<Arc<ContextView>, Failure>),
     /// The watcher tells that the directory changed.
     Disk(Change),
     /// A step waits for leave that the policy asks about.
@@ -103,7 +105,7 @@ pub(super) struct Desk {
     /// How long listeners wait for the next snapshot of what goes on.
     told_for: Duration,
     /// What texts of contexts cost.
-    pub(super) tokens: TokenCount,
+    pub(super) tokens: Arc<Mutex<TokenCount>>,
     /// Whether the engine has other settings than the run.
     outdated: bool,
     /// Whether what runs was asked to stop.
@@ -150,7 +152,7 @@ impl Desk {
             untold: true,
             told_at: None,
             told_for: FRAME,
-            tokens: TokenCount::default(),
+            tokens: Arc::default(),
             outdated: false,
             stopping: false,
             closing: false,
@@ -248,6 +250,13 @@ impl Desk {
                 });
                 self.done(client, ticket, result);
             }
+            Input::Shown(client, ticket, step, result) => {
+                let result = result.map(|context| {
+                    self.send(client, Event::Context { step, context });
+                    Summary::default()
+                });
+                self.done(client, ticket, result);
+            }
             Input::Disk(change) => self.disk(&change),
             Input::Question(question) => self.question(question),
             Input::Unasked(id) => self.unasked(id),
@@ -259,7 +268,8 @@ impl Desk {
         let events = self.clients.remove(&client);
         if client == OPENER {
             self.closing = true;
-            self.opener = events;
+            // It may say so twice: by asking to close, and by going.
+            self.opener = self.opener.take().or(events);
         }
         let guests = self.stop_guests(Some(client));
         let gone = |job: &Job| job.client == client || guests.contains(&job.client);
@@ -379,7 +389,8 @@ impl Desk {
         if matches!(job.kind, JobKind::Update { .. }) {
             self.book.keep_edits()?;
         }
-        let tasks = self.book.tasks(&marked)?;
+        let told = !matches!(job.kind, JobKind::State { .. } | JobKind::Inside { .. });
+        let tasks = self.book.tasks(&marked, told)?;
         let texts: Vec<(StepId, Digest)> =
             self.book.steps().iter().map(|entry| (entry.file.id.clone(), entry.file.digest)).collect();
         let work = match &job.kind {

@@ -5,12 +5,23 @@
 //! found to hold for exactly these sources, names and files; a stale one must be checked, for the reasons
 //! given.
 //!
-//! It is one walk over the run in order. It carries along, for each name, the digest that it holds at that
-//! point by the record, or the step that leaves it unsure; a step's recorded reads are compared with that.
+//! # Architecture
+//!
+//! - [`Course`]: the run as it is looked at: a [`Subject`] for each step, and the [`Disk`].
+//! - [`Marks`]: a [`Verdict`] for each step. [`Marks::judge`] walks over the run in order: each step's recorded reads are
+//!   compared with what the steps before it leave, by their own records, or leave unsure. [`Marks::renew`] comes to the
+//!   same from the marks before, by way of the steps that changed and those alone that look at what these leave.
+//! - `index.rs`: who leaves a name, and who looks at it.
 
-use std::collections::BTreeMap;
+mod index;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
+
+use self::index::Index;
 
 use crate::engine::OnError;
 use crate::step::{Digest, Execution, FileContent, Name, Outcome, Package, Reason, Status, StepId};
@@ -45,6 +56,13 @@ pub(super) struct Held<'a> {
     pub source: Digest,
 }
 
+impl Held<'_> {
+    /// The paths that it wrote.
+    fn written(&self) -> impl Iterator<Item = Name> + use<'_> {
+        self.execution.observation.files_written.keys().map(|path| path.as_str().into())
+    }
+}
+
 /// How a step stands, why, and whom it needed by its record.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
@@ -74,84 +92,232 @@ pub(super) trait Disk {
     fn kept(&self, call: &Digest) -> Option<Digest>;
 }
 
-/// What a name holds at a point of the walk.
+/// The run as it is looked at.
+pub(super) struct Course<'a> {
+    /// How many steps.
+    pub len: usize,
+    /// The step at a place.
+    pub subject: &'a dyn Fn(usize) -> Option<Subject<'a>>,
+    /// The place of a step.
+    pub place: &'a dyn Fn(&StepId) -> Option<usize>,
+    pub on_error: OnError,
+    pub disk: &'a dyn Disk,
+}
+
+/// How every step of a run stands, in order.
+pub(super) fn judge(subjects: &[Subject<'_>], on_error: OnError, disk: &dyn Disk) -> Vec<Verdict> {
+    let mut marks = Marks::default();
+    marks.judge(&Course {
+        len: subjects.len(),
+        subject: &|place| subjects.get(place).cloned(),
+        place: &|step| subjects.binary_search_by(|subject| subject.id.cmp(step)).ok(),
+        on_error,
+        disk,
+    });
+    marks.verdicts
+}
+
+/// How the steps of a run stand, with what it takes to tell it again when some of them changed.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    verdicts: Vec<Verdict>,
+    traces: Vec<Trace>,
+    /// By names: who leaves them, and who looks at them.
+    names: Index,
+    /// The same for files, by path.
+    files: Index,
+    /// For each path that records write, whether or not they hold: the places of their steps.
+    written: HashMap<Name, BTreeSet<usize>>,
+    /// Hidden state as it was before the first step, by the first record that read it.
+    first: HashMap<Name, (usize, Option<Digest>)>,
+    /// Steps whose text may write anything and that must be checked.
+    fog: BTreeSet<usize>,
+    /// Steps that must be looked at whatever changed: what they depend on is not told by names.
+    restless: BTreeSet<usize>,
+    /// The failed step at which the run stopped.
+    stopped: Option<usize>,
+}
+
+/// What a step leaves and looks at, as it stands.
+#[derive(Debug, Default, PartialEq)]
+struct Trace {
+    /// Whether what it leaves is what its record says; it is unsure otherwise.
+    holds: bool,
+    names: Vec<Name>,
+    files: Vec<Name>,
+    /// Names that it looks at.
+    reads: Vec<Name>,
+    /// Of hidden state, what its record says that it found.
+    hidden: Vec<(Name, Option<Digest>)>,
+    files_read: Vec<Name>,
+    /// Paths that its record writes, whether or not it holds.
+    written: Vec<Name>,
+    fog: bool,
+    restless: bool,
+}
+
+/// What a name holds at a point of the run.
 #[derive(Debug, Clone, Copy)]
 enum Slot {
     /// A digest, or nothing, left by the step at this place.
     Known { digest: Option<Digest>, by: usize },
     /// The step at this place may change it.
     Unsure { by: usize },
-    /// Hidden state as it was before the first step, by the first record that read it.
+    /// Hidden state as it was before the first step.
     Initial { digest: Option<Digest> },
 }
 
-/// What is at a path at a point of the walk.
-#[derive(Debug, Clone)]
-enum FileSlot<'a> {
-    Known { content: &'a FileContent, by: usize },
-    Unsure { by: usize },
-}
+impl Marks {
+    /// How the steps stand.
+    pub(super) fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
 
-/// How every step of the run stands, in order.
-pub(super) fn judge(subjects: &[Subject<'_>], on_error: OnError, disk: &dyn Disk) -> Vec<Verdict> {
-    let mut walk = Walk::new(subjects, on_error, disk);
-    (0..subjects.len()).for_each(|place| walk.step(place));
-    walk.verdicts
-}
-
-struct Walk<'a> {
-    subjects: &'a [Subject<'a>],
-    on_error: OnError,
-    disk: &'a dyn Disk,
-    names: HashMap<&'a str, Slot>,
-    files: HashMap<&'a str, FileSlot<'a>>,
-    /// For each path that records write: what was there before the first, and the place of the last.
-    written: HashMap<&'a str, (&'a FileContent, usize)>,
-    /// The first step whose text may write anything and that must be checked.
-    fog: Option<usize>,
-    /// The failed step at which the run stopped.
-    stopped: Option<usize>,
-    verdicts: Vec<Verdict>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(subjects: &'a [Subject<'a>], on_error: OnError, disk: &'a dyn Disk) -> Self {
-        let mut written: HashMap<&str, (&FileContent, usize)> = HashMap::default();
-        for (place, subject) in subjects.iter().enumerate() {
-            let Some(held) = &subject.held else { continue };
-            for (path, write) in &held.execution.observation.files_written {
-                written.entry(path).and_modify(|entry| entry.1 = place).or_insert((&write.before, place));
+    /// Looks at every step.
+    pub(super) fn judge(&mut self, course: &Course<'_>) {
+        *self = Self::default();
+        self.verdicts.reserve(course.len);
+        self.traces.reserve(course.len);
+        for place in 0..course.len {
+            let subject = (course.subject)(place);
+            for path in subject.iter().filter_map(|subject| subject.held.as_ref()).flat_map(|held| held.written()) {
+                self.written.entry(path).or_default().insert(place);
             }
         }
-        Self {
-            subjects,
-            on_error,
-            disk,
-            names: HashMap::default(),
-            files: HashMap::default(),
-            written,
-            fog: None,
-            stopped: None,
-            verdicts: Vec::with_capacity(subjects.len()),
+        for place in 0..course.len {
+            let Some(subject) = (course.subject)(place) else { return };
+            let (verdict, trace) = self.look(course, place, &subject);
+            self.names.put(place, &trace.names, &trace.reads);
+            self.files.put(place, &trace.files, &trace.files_read);
+            for (name, digest) in &trace.hidden {
+                self.first.entry(name.clone()).or_insert((place, *digest));
+            }
+            self.settle(place, &verdict, &trace, course.on_error);
+            self.verdicts.push(verdict);
+            self.traces.push(trace);
         }
     }
 
-    fn step(&mut self, place: usize) {
-        let subjects = self.subjects;
-        let Some(subject) = subjects.get(place) else { return };
+    /// Looks again at the steps at these places, at those that may stand otherwise because of them, and at those that
+    /// depend on more than steps. Gives the places that stand otherwise, or for other reasons.
+    pub(super) fn renew(&mut self, course: &Course<'_>, changed: &BTreeSet<usize>) -> BTreeSet<usize> {
+        if course.len != self.verdicts.len() || course.on_error == OnError::Stop {
+            // Where a failure stops the run, it stops it for all.
+            let before = std::mem::take(&mut self.verdicts);
+            self.judge(course);
+            return (0..course.len).filter(|place| before.get(*place) != self.verdicts.get(*place)).collect();
+        }
+        let mut queue: BTreeSet<usize> = changed.union(&self.restless).copied().collect();
+        let mut other = BTreeSet::new();
+        // What earlier steps find at a path depends on who writes it later.
+        for &place in changed {
+            let subject = (course.subject)(place);
+            let new: Vec<Name> =
+                subject.and_then(|subject| subject.held).map(|held| held.written().collect()).unwrap_or_default();
+            let old = self.traces.get(place).map(|trace| trace.written.clone()).unwrap_or_default();
+            for path in old.iter().chain(&new) {
+                queue.extend(self.files.lookers(path));
+            }
+            for path in old {
+                self.written.entry(path).or_default().remove(&place);
+            }
+            for path in new {
+                self.written.entry(path).or_default().insert(place);
+            }
+        }
+        while let Some(place) = queue.pop_first() {
+            let Some(subject) = (course.subject)(place) else { continue };
+            let (verdict, trace) = self.look(course, place, &subject);
+            self.follow(place, &trace, changed.contains(&place), &mut queue);
+            self.settle(place, &verdict, &trace, course.on_error);
+            if let Some(slot) = self.traces.get_mut(place) {
+                *slot = trace;
+            }
+            if let Some(slot) = self.verdicts.get_mut(place).filter(|slot| **slot != verdict) {
+                *slot = verdict;
+                other.insert(place);
+            }
+        }
+        other
+    }
+
+    /// Notes what a step that was looked at means for all after it.
+    fn settle(&mut self, place: usize, verdict: &Verdict, trace: &Trace, on_error: OnError) {
+        for (set, is) in [(&mut self.fog, trace.fog), (&mut self.restless, trace.restless)] {
+            if is {
+                set.insert(place);
+            } else {
+                set.remove(&place);
+            }
+        }
+        if on_error == OnError::Stop && verdict.status == Status::Failed && self.stopped.is_none() {
+            self.stopped = Some(place);
+        }
+    }
+
+    /// Takes what a step leaves and looks at now in the place of what it did, and queues who may stand otherwise for it.
+    /// `changed` says that its record may be another, so that the same names may hold other values.
+    fn follow(&mut self, place: usize, trace: &Trace, changed: bool, queue: &mut BTreeSet<usize>) {
+        let Some(old) = self.traces.get(place) else { return };
+        if old.fog != trace.fog {
+            queue.extend(place + 1..self.traces.len());
+        }
+        let all = changed || old.holds != trace.holds;
+        for (index, before, now) in
+            [(&mut self.names, &old.names, &trace.names), (&mut self.files, &old.files, &trace.files)]
+        {
+            if all || before != now {
+                for name in before.iter().filter(|name| all || !now.contains(name)) {
+                    index.queue_lookers(name, place, queue);
+                }
+                for name in now.iter().filter(|name| all || !before.contains(name)) {
+                    index.queue_lookers(name, place, queue);
+                }
+                index.leaves(place, before, now);
+            }
+        }
+        self.names.looks(place, &old.reads, &trace.reads);
+        self.files.looks(place, &old.files_read, &trace.files_read);
+        if old.hidden == trace.hidden {
+            return;
+        }
+        // Another step may be the first now that says what there was at the beginning.
+        let hidden: BTreeSet<Name> = old.hidden.iter().chain(&trace.hidden).map(|(name, _)| name.clone()).collect();
+        for name in hidden {
+            let own = trace.hidden.iter().find(|(other, _)| *other == name).map(|(_, digest)| (place, *digest));
+            let others = self.names.lookers(&name).filter(|other| *other != place).filter_map(|other| {
+                let found = self.traces.get(other)?.hidden.iter().find(|(known, _)| *known == name)?;
+                Some((other, found.1))
+            });
+            let first = others.chain(own).min_by_key(|(place, _)| *place);
+            let before = self.first.get(&name).copied();
+            if before == first {
+                continue;
+            }
+            queue.extend(self.names.lookers(&name).filter(|other| *other > place));
+            match first {
+                Some(first) => self.first.insert(name, first),
+                None => self.first.remove(&name),
+            };
+        }
+    }
+
+    /// How a step stands, and what it leaves and looks at.
+    fn look(&self, course: &Course<'_>, place: usize, subject: &Subject<'_>) -> (Verdict, Trace) {
         let (mut used, mut used_files) = (Used::new(), Used::new());
         let mut reasons = Reasons::default();
         let held = subject.held.filter(|held| held.execution.outcome != Outcome::Recorded);
         let same_text = held.is_some_and(|held| held.source == subject.source);
+        let step = At { marks: self, course, place };
         match held {
             None => reasons.first(Reason::NeverRun),
             Some(_) if !same_text => reasons.first(Reason::SourceChanged),
             Some(held) => {
-                self.compare_names(held.execution, &mut reasons, &mut used);
-                self.compare_files(held.execution, &mut reasons, &mut used_files);
-                self.compare_calls(held.execution, &mut reasons);
+                step.compare_names(held.execution, &mut reasons, &mut used);
+                step.compare_files(held.execution, &mut reasons, &mut used_files);
+                step.compare_calls(held.execution, &mut reasons);
                 let mut packages = held.execution.observation.packages.iter();
-                if let Some(what) = packages.find_map(|package| self.disk.replaced(package)) {
+                if let Some(what) = packages.find_map(|package| course.disk.replaced(package)) {
                     reasons.push(Reason::InterpreterChanged { what });
                 }
             }
@@ -160,54 +326,107 @@ impl<'a> Walk<'a> {
             reasons.first(Reason::Invalidated);
         }
         if !same_text {
-            self.look_up_text(subject, &mut reasons, &mut used);
+            step.look_up_text(subject, &mut reasons, &mut used);
         }
         for need in subject.needs {
-            if let Some(other) = self.place_before(need, place)
+            if let Some(other) = step.place_before(need)
                 && self.verdicts.get(other).is_some_and(|verdict| !is_settled(verdict.status))
             {
                 reasons.upstream(other, None);
             }
         }
-        let (status, reasons) = self.verdict(place, subject, held, reasons);
-        match (status, held) {
-            (Status::Fresh, Some(held)) => self.apply(place, held.execution),
-            (Status::Failed, Some(held)) => {
-                match self.on_error {
-                    // Its changes were undone.
-                    OnError::Block => {}
-                    OnError::Continue => self.apply(place, held.execution),
-                    OnError::Stop => self.stopped = Some(place),
-                };
-            }
-            (Status::Blocked, _) => {}
-            _ => self.unsettle(place, subject, held),
-        }
+        let (status, reasons) = step.verdict(subject, held, reasons);
         for used in [&mut used, &mut used_files] {
             used.sort_by_key(|(by, _)| *by);
         }
-        self.verdicts.push(Verdict { status, reasons, used, used_files });
+        let trace = trace(subject, held, same_text, status, course.on_error);
+        (Verdict { status, reasons, used, used_files }, trace)
     }
 
-    fn verdict(
-        &self,
-        place: usize,
-        subject: &Subject<'_>,
-        held: Option<Held<'_>>,
-        reasons: Reasons,
-    ) -> (Status, Vec<Reason>) {
-        if let Some(at) = self.stopped {
-            let at = self.subjects.get(at).unwrap_or(subject).id.clone();
+    /// What a name holds just before a step, taking into account one that may have written anything.
+    fn slot(&self, course: &Course<'_>, name: &str, place: usize) -> Option<Slot> {
+        let found = match self.names.before(name, place) {
+            Some(by) if self.traces.get(by).is_some_and(|trace| trace.holds) => {
+                let left = (course.subject)(by).and_then(|subject| subject.held);
+                let written = left.and_then(|held| held.execution.observation.writes.get(name));
+                Some(Slot::Known { digest: written.and_then(Option::as_ref).map(|written| written.digest), by })
+            }
+            Some(by) => Some(Slot::Unsure { by }),
+            None if name.starts_with('@') => {
+                let first = self.first.get(name).filter(|(first, _)| *first < place);
+                first.map(|(_, digest)| Slot::Initial { digest: *digest })
+            }
+            None => None,
+        };
+        match (self.fog.range(..place).next_back(), found) {
+            (Some(&by), None | Some(Slot::Initial { .. })) => Some(Slot::Unsure { by }),
+            (Some(&fog), Some(Slot::Known { by, .. })) if by < fog => Some(Slot::Unsure { by: fog }),
+            (_, found) => found,
+        }
+    }
+}
+
+/// What a step that stands like this leaves and looks at.
+fn trace(subject: &Subject<'_>, held: Option<Held<'_>>, same_text: bool, status: Status, on_error: OnError) -> Trace {
+    let mut trace = Trace::default();
+    let seen = held.map(|held| &held.execution.observation);
+    trace.written = subject.held.iter().flat_map(Held::written).collect();
+    match seen.filter(|_| same_text) {
+        Some(seen) => {
+            trace.reads = seen.reads.keys().cloned().collect();
+            let hidden = seen.reads.iter().filter(|(name, _)| name.starts_with('@'));
+            trace.hidden = hidden.map(|(name, digest)| (name.clone(), *digest)).collect();
+            trace.files_read = seen.files_read.keys().map(|path| path.as_str().into()).collect();
+            trace.restless = !trace.files_read.is_empty()
+                || !seen.packages.is_empty()
+                || !seen.calls.is_empty()
+                || seen.saw_names.is_some();
+        }
+        None => trace.reads = subject.reads.to_vec(),
+    }
+    trace.restless |= !subject.needs.is_empty() || subject.blocked.is_some();
+    let leaves = match (status, held) {
+        (Status::Fresh, Some(_)) => Some(true),
+        // Its changes were undone, or are those of the step at which the run stopped.
+        (Status::Failed, Some(_)) => (on_error == OnError::Continue).then_some(true),
+        (Status::Blocked, _) => None,
+        _ => Some(false),
+    };
+    let Some(holds) = leaves else { return trace };
+    trace.holds = holds;
+    trace.names = seen.iter().flat_map(|seen| seen.writes.keys()).cloned().collect();
+    trace.files = seen.iter().flat_map(|seen| seen.files_written.keys()).map(|path| path.as_str().into()).collect();
+    if !holds {
+        // Of a record that may not hold, both it and the text say what may be written.
+        trace.names.extend(subject.writes.iter().cloned());
+        trace.names.sort_unstable();
+        trace.names.dedup();
+        trace.fog = subject.opaque;
+    }
+    trace
+}
+
+/// A point of the run: just before the step at a place.
+struct At<'a, 'c> {
+    marks: &'a Marks,
+    course: &'a Course<'c>,
+    place: usize,
+}
+
+impl At<'_, '_> {
+    fn verdict(&self, subject: &Subject<'_>, held: Option<Held<'_>>, reasons: Reasons) -> (Status, Vec<Reason>) {
+        if let Some(at) = self.marks.stopped {
+            let at = (self.course.subject)(at).map_or_else(|| subject.id.clone(), |subject| subject.id.clone());
             return (Status::Blocked, vec![Reason::Stopped { at }]);
         }
         if !subject.marked
             && let Some((reason, text)) = subject.blocked
             && text == subject.source
-            && self.still_blocks(reason, place)
+            && self.still_blocks(reason)
         {
             return (Status::Blocked, vec![reason.clone()]);
         }
-        let reasons = reasons.finish(self.subjects);
+        let reasons = reasons.finish(self.course);
         let status = match held {
             None => Status::Never,
             Some(_) if !reasons.is_empty() => Status::Stale,
@@ -218,25 +437,24 @@ impl<'a> Walk<'a> {
         (status, reasons)
     }
 
-    /// The place of a step that stands before another.
-    fn place_before(&self, step: &StepId, place: usize) -> Option<usize> {
-        self.subjects.get(..place)?.binary_search_by(|subject| subject.id.cmp(step)).ok()
+    /// The place of a step that stands before this one.
+    fn place_before(&self, step: &StepId) -> Option<usize> {
+        (self.course.place)(step).filter(|other| *other < self.place)
     }
 
     /// Whether what stood in a step's way still stands there.
-    fn still_blocks(&self, reason: &Reason, place: usize) -> bool {
+    fn still_blocks(&self, reason: &Reason) -> bool {
         let Reason::BlockedBy { step, .. } = reason else { return false };
-        self.place_before(step, place)
-            .and_then(|other| self.verdicts.get(other))
+        self.place_before(step)
+            .and_then(|other| self.marks.verdicts.get(other))
             .is_some_and(|verdict| matches!(verdict.status, Status::Failed | Status::Blocked))
     }
 
-    fn compare_names(
-        &mut self,
-        execution: &'a Execution,
-        reasons: &mut Reasons,
-        used: &mut Used,
-    ) {
+    fn slot(&self, name: &str) -> Option<Slot> {
+        self.marks.slot(self.course, name, self.place)
+    }
+
+    fn compare_names(&self, execution: &Execution, reasons: &mut Reasons, used: &mut Used) {
         for (name, &digest) in &execution.observation.reads {
             match self.slot(name) {
                 Some(Slot::Unsure { by }) => {
@@ -253,9 +471,8 @@ impl<'a> Walk<'a> {
                 }
                 Some(Slot::Initial { digest: now }) if now != digest => reasons.hidden(name),
                 Some(Slot::Initial { .. }) => {}
-                None if name.starts_with('@') => {
-                    self.names.insert(name, Slot::Initial { digest });
-                }
+                // This record is the one that says what there was at the beginning.
+                None if name.starts_with('@') => {}
                 None => {
                     if digest.is_some() {
                         reasons.changed(name.clone());
@@ -264,14 +481,7 @@ impl<'a> Walk<'a> {
             }
         }
         if let Some(seen) = &execution.observation.saw_names {
-            let mut there: Vec<&str> = self
-                .names
-                .iter()
-                .filter(|(name, slot)| {
-                    !name.starts_with('@') && !matches!(slot, Slot::Known { digest: None, .. } | Slot::Initial { .. })
-                })
-                .map(|(name, _)| *name)
-                .collect();
+            let mut there: Vec<&str> = self.names_there().collect();
             there.sort_unstable();
             let mut seen: Vec<&str> = seen.iter().map(|name| &**name).filter(|name| !name.starts_with('@')).collect();
             seen.sort_unstable();
@@ -289,36 +499,45 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What a name holds here, taking into account a step before that may have written anything.
-    fn slot(&self, name: &str) -> Option<Slot> {
-        let slot = self.names.get(name).copied();
-        match (self.fog, slot) {
-            (Some(by), None) => Some(Slot::Unsure { by }),
-            (Some(fog), Some(Slot::Known { by, .. })) if by < fog => Some(Slot::Unsure { by: fog }),
-            (Some(by), Some(Slot::Initial { .. })) => Some(Slot::Unsure { by }),
-            (_, slot) => slot,
-        }
+    /// The names that there are, or may be.
+    fn names_there(&self) -> impl Iterator<Item = &str> {
+        self.marks.names.left().map(|name| &**name).filter(|name| {
+            let Some(by) = self.marks.names.before(name, self.place).filter(|_| !name.starts_with('@')) else {
+                return false;
+            };
+            let holds = self.marks.traces.get(by).is_some_and(|trace| trace.holds);
+            let held = (self.course.subject)(by).and_then(|subject| subject.held);
+            // A name that was deleted is not there.
+            !holds || held.is_some_and(|held| matches!(held.execution.observation.writes.get(*name), Some(Some(_))))
+        })
     }
 
-    fn compare_files(&self, execution: &'a Execution, reasons: &mut Reasons, used: &mut Used) {
+    fn compare_files(&self, execution: &Execution, reasons: &mut Reasons, used: &mut Used) {
+        let held = |place: usize| (self.course.subject)(place).and_then(|subject| subject.held);
         for (path, content) in &execution.observation.files_read {
-            let last = self.written.get(path.as_str());
-            let same = match self.files.get(path.as_str()) {
-                Some(FileSlot::Unsure { by }) => {
-                    reasons.upstream(*by, Some(Name::from(path.as_str())));
-                    used.push((*by, Name::from(path.as_str())));
-                    continue;
-                }
-                Some(FileSlot::Known { content: now, by }) => {
-                    used.push((*by, Name::from(path.as_str())));
+            let written = self.marks.written.get(path.as_str()).filter(|places| !places.is_empty());
+            let same = match self.marks.files.before(path, self.place) {
+                Some(by) => {
+                    used.push((by, Name::from(path.as_str())));
+                    if !self.marks.traces.get(by).is_some_and(|trace| trace.holds) {
+                        reasons.upstream(by, Some(Name::from(path.as_str())));
+                        continue;
+                    }
+                    let left = held(by).and_then(|held| held.execution.observation.files_written.get(path));
+                    let Some(now) = left.map(|write| &write.after) else { continue };
                     // What the last step left may have been changed from outside since.
-                    let untouched =
-                        last.is_none_or(|(_, last)| last != by) || self.disk.holds(path, now) != Some(false);
+                    let is_last = written.and_then(BTreeSet::last).is_some_and(|last| *last == by);
+                    let untouched = !is_last || self.course.disk.holds(path, now) != Some(false);
                     untouched && agrees(content, now)
                 }
-                // A later step writes it, so what was there at the start is no longer on the disk.
-                None if last.is_some() => last.is_none_or(|(before, _)| agrees(content, before)),
-                None => self.disk.holds(path, content) != Some(false),
+                None => match written.and_then(BTreeSet::first) {
+                    // A later step writes it, so what was there at the start is no longer on the disk.
+                    Some(first) => {
+                        let write = held(*first).and_then(|held| held.execution.observation.files_written.get(path));
+                        write.is_none_or(|write| agrees(content, &write.before))
+                    }
+                    None => self.course.disk.holds(path, content) != Some(false),
+                },
             };
             if !same {
                 reasons.push(Reason::FileChanged { path: path.clone() });
@@ -328,7 +547,7 @@ impl<'a> Walk<'a> {
 
     fn compare_calls(&self, execution: &Execution, reasons: &mut Reasons) {
         for frame in &execution.observation.calls {
-            if frame.rounds.iter().any(|round| self.disk.kept(&round.key) != Some(round.answer)) {
+            if frame.rounds.iter().any(|round| self.course.disk.kept(&round.key) != Some(round.answer)) {
                 reasons.push(Reason::AmbientChanged { what: format!("the answer of {}", frame.name) });
             }
         }
@@ -348,35 +567,6 @@ impl<'a> Walk<'a> {
                 Some(Slot::Known { digest: Some(_), by }) => used.push((by, name.clone())),
                 _ => {}
             }
-        }
-    }
-
-    /// The record holds: what it wrote is what is there after it.
-    fn apply(&mut self, place: usize, execution: &'a Execution) {
-        for (name, written) in &execution.observation.writes {
-            let digest = written.as_ref().map(|written| written.digest);
-            self.names.insert(name, Slot::Known { digest, by: place });
-        }
-        for (path, write) in &execution.observation.files_written {
-            self.files.insert(path, FileSlot::Known { content: &write.after, by: place });
-        }
-    }
-
-    /// The record may not hold: what it wrote, and what the text may write, is unsure after it.
-    fn unsettle(&mut self, place: usize, subject: &'a Subject<'a>, held: Option<Held<'a>>) {
-        for name in subject.writes {
-            self.names.insert(name, Slot::Unsure { by: place });
-        }
-        if let Some(held) = held {
-            for name in held.execution.observation.writes.keys() {
-                self.names.insert(name, Slot::Unsure { by: place });
-            }
-            for path in held.execution.observation.files_written.keys() {
-                self.files.insert(path, FileSlot::Unsure { by: place });
-            }
-        }
-        if subject.opaque {
-            self.fog = Some(place);
         }
     }
 }
@@ -427,295 +617,16 @@ impl Reasons {
         self.own.push(Reason::AmbientChanged { what: name.trim_start_matches('@').to_owned() });
     }
 
-    fn finish(self, subjects: &[Subject<'_>]) -> Vec<Reason> {
+    fn finish(self, course: &Course<'_>) -> Vec<Reason> {
         let mut reasons = self.own;
         if !self.changed.is_empty() {
             reasons.push(Reason::ValueChanged { names: self.changed });
         }
         for (by, names) in self.upstream {
-            if let Some(subject) = subjects.get(by) {
+            if let Some(subject) = (course.subject)(by) {
                 reasons.push(Reason::Upstream { step: subject.id.clone(), names });
             }
         }
         reasons
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::step::{FileWrite, Observation, Output, VersionNumber, Written};
-
-    /// Says of every file that it is as it was, but for those that were touched.
-    struct Touched(&'static [&'static str]);
-
-    impl Disk for Touched {
-        fn kept(&self, _: &Digest) -> Option<Digest> {
-            None
-        }
-
-        fn holds(&self, path: &str, _: &FileContent) -> Option<bool> {
-            Some(!self.0.contains(&path))
-        }
-    }
-
-    /// A step of a run in the making.
-    struct Made {
-        id: StepId,
-        source: Digest,
-        execution: Option<Execution>,
-        marked: bool,
-        blocked: Option<(Reason, Digest)>,
-        reads: Vec<Name>,
-        writes: Vec<Name>,
-        opaque: bool,
-    }
-
-    fn file(content: &str) -> FileContent {
-        FileContent::File { digest: Digest::of(content) }
-    }
-
-    /// A step that was executed, reading and writing names with these contents.
-    fn ran(id: &str, reads: &[(&str, &str)], writes: &[(&str, &str)]) -> Made {
-        let id: StepId = id.parse().unwrap();
-        let observation = Observation {
-            reads: reads.iter().map(|(name, value)| (Name::from(*name), Some(Digest::of(value)))).collect(),
-            writes: writes
-                .iter()
-                .map(|(name, value)| {
-                    let digest = Digest::of(value);
-                    (
-                        Name::from(*name),
-                        Some(Written { digest, members: vec![Name::from(*name)], refs: Vec::new(), uncarryable: None }),
-                    )
-                })
-                .collect(),
-            ..Observation::default()
-        };
-        let execution = Execution {
-            step: id.clone(),
-            version: VersionNumber(1),
-            started: 0,
-            duration_us: 1,
-            why: vec![],
-            outcome: Outcome::Done,
-            output: Output::default(),
-            displays: vec![],
-            error: None,
-            observation,
-            effects: vec![],
-        };
-        let names = |pairs: &[(&str, &str)]| pairs.iter().map(|(name, _)| Name::from(*name)).collect();
-        Made {
-            source: Digest::of(id.as_str()),
-            id,
-            execution: Some(execution),
-            marked: false,
-            blocked: None,
-            reads: names(reads),
-            writes: names(writes),
-            opaque: false,
-        }
-    }
-
-    fn judged(made: &[Made], on_error: OnError, touched: &'static [&'static str]) -> Vec<Verdict> {
-        let subjects: Vec<_> = made
-            .iter()
-            .map(|step| Subject {
-                id: &step.id,
-                source: step.source,
-                held: step.execution.as_ref().map(|execution| Held { execution, source: Digest::of(step.id.as_str()) }),
-                marked: step.marked,
-                blocked: step.blocked.as_ref().map(|(reason, text)| (reason, *text)),
-                reads: &step.reads,
-                writes: &step.writes,
-                needs: &[],
-                opaque: step.opaque,
-            })
-            .collect();
-        judge(&subjects, on_error, &Touched(touched))
-    }
-
-    fn told(made: &[Made]) -> String {
-        told_with(made, OnError::Block, &[])
-    }
-
-    fn told_with(made: &[Made], on_error: OnError, touched: &'static [&'static str]) -> String {
-        let verdicts = judged(made, on_error, touched);
-        let line = |(step, verdict): (&Made, Verdict)| {
-            let reasons: Vec<_> = verdict.reasons.iter().map(ToString::to_string).collect();
-            format!("{} {} {}", step.id, verdict.status, reasons.join("; ")).trim_end().to_owned()
-        };
-        made.iter().zip(verdicts).map(line).collect::<Vec<_>>().join("\n")
-    }
-
-    fn chain() -> Vec<Made> {
-        vec![ran("a", &[], &[("x", "1")]), ran("b", &[("x", "1")], &[("y", "2")]), ran("c", &[("y", "2")], &[])]
-    }
-
-    #[test]
-    fn what_was_executed_and_has_not_changed_is_fresh() {
-        let verdicts = judged(&chain(), OnError::Block, &[]);
-        assert!(verdicts.iter().all(|verdict| verdict.status == Status::Fresh && verdict.reasons.is_empty()));
-        assert_eq!(verdicts[1].used, [(0, Name::from("x"))]);
-    }
-
-    #[test]
-    fn an_edit_marks_its_step_and_what_may_follow_from_it() {
-        let mut run = chain();
-        run[1].source = Digest::of("edited");
-        run.push(ran("d", &[("x", "1")], &[]));
-        insta::assert_snapshot!(told(&run), @r"
-        a fresh
-        b stale its code changed
-        c stale y from b
-        d fresh
-        ");
-    }
-
-    #[test]
-    fn a_value_that_came_out_otherwise_marks_its_readers_only() {
-        let mut run = chain();
-        run[0] = ran("a", &[], &[("x", "3")]);
-        insta::assert_snapshot!(told(&run), @r"
-        a fresh
-        b stale x changed
-        c stale y from b
-        ");
-    }
-
-    #[test]
-    fn a_step_put_between_or_taken_away_marks_those_who_see_it() {
-        let mut run = chain();
-        let mut new = ran("a2", &[], &[("x", "9")]);
-        new.execution = None;
-        run.insert(1, new);
-        insta::assert_snapshot!(told(&run), @r"
-        a fresh
-        a2 never never run
-        b stale x from a2
-        c stale y from b
-        ");
-        run.drain(..2);
-        insta::assert_snapshot!(told(&run), @r"
-        b stale x changed
-        c stale y from b
-        ");
-    }
-
-    #[test]
-    fn a_text_that_may_write_anything_leaves_all_after_it_unsure() {
-        let mut run = chain();
-        run[0].source = Digest::of("exec(other)");
-        run[0].opaque = true;
-        insta::assert_snapshot!(told(&run), @r"
-        a stale its code changed
-        b stale x from a
-        c stale y from b
-        ");
-        run[1].reads.clear();
-        run[1].execution.as_mut().unwrap().observation.reads.clear();
-        insta::assert_snapshot!(told(&run), @r"
-        a stale its code changed
-        b fresh
-        c fresh
-        ");
-    }
-
-    #[test]
-    fn a_mark_by_hand_is_a_reason() {
-        let mut run = chain();
-        run[1].marked = true;
-        insta::assert_snapshot!(told(&run), @r"
-        a fresh
-        b stale marked by hand
-        c stale y from b
-        ");
-    }
-
-    #[test]
-    fn hidden_state_counts_and_its_beginning_is_taken_from_the_record() {
-        let run = [ran("a", &[("@random", "0")], &[("@random", "1")]), ran("b", &[("@random", "1")], &[])];
-        insta::assert_snapshot!(told(&run), @"
-        a fresh
-        b fresh
-        ");
-        let run = [ran("a", &[("@random", "0")], &[]), ran("b", &[("@random", "1")], &[])];
-        insta::assert_snapshot!(told(&run), @"
-        a fresh
-        b stale random changed
-        ");
-    }
-
-    #[test]
-    fn files_from_outside_and_between_steps_count() {
-        let mut run = [ran("a", &[], &[]), ran("b", &[], &[]), ran("c", &[], &[])];
-        let observation = |step: &mut Made, reads: &[(&str, &str)], writes: &[(&str, &str)]| {
-            let seen = &mut step.execution.as_mut().unwrap().observation;
-            seen.files_read = reads.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect();
-            seen.files_written = writes
-                .iter()
-                .map(|(path, text)| ((*path).to_owned(), FileWrite { before: FileContent::Absent, after: file(text) }))
-                .collect();
-        };
-        observation(&mut run[0], &[("data.csv", "d")], &[]);
-        observation(&mut run[1], &[], &[("model", "m")]);
-        observation(&mut run[2], &[("model", "m")], &[]);
-        assert_eq!(judged(&run, OnError::Block, &[])[2].used_files, [(1, Name::from("model"))]);
-        insta::assert_snapshot!(told_with(&run, OnError::Block, &["data.csv"]), @r"
-        a stale file data.csv changed
-        b fresh
-        c fresh
-        ");
-        insta::assert_snapshot!(told_with(&run, OnError::Block, &["model"]), @r"
-        a fresh
-        b fresh
-        c stale file model changed
-        ");
-        run[1].source = Digest::of("edited");
-        insta::assert_snapshot!(told(&run), @r"
-        a fresh
-        b stale its code changed
-        c stale model from b
-        ");
-    }
-
-    #[test]
-    fn failures_block_stop_or_go_on() {
-        let mut run = chain();
-        run[1].execution.as_mut().unwrap().outcome = Outcome::Failed;
-        let why = Reason::BlockedBy { step: "b".parse().unwrap(), names: vec!["y".into()] };
-        run[2].blocked = Some((why, run[2].source));
-        insta::assert_snapshot!(told_with(&run, OnError::Block, &[]), @r"
-        a fresh
-        b failed
-        c blocked blocked by b: y
-        ");
-        insta::assert_snapshot!(told_with(&run, OnError::Stop, &[]), @r"
-        a fresh
-        b failed
-        c blocked the run stopped at b
-        ");
-        run[2].blocked = None;
-        insta::assert_snapshot!(told_with(&run, OnError::Continue, &[]), @r"
-        a fresh
-        b failed
-        c fresh
-        ");
-    }
-
-    #[test]
-    fn a_blocked_step_is_looked_at_again_once_the_failed_one_changes() {
-        let mut run = chain();
-        run[1].execution.as_mut().unwrap().outcome = Outcome::Failed;
-        run[1].source = Digest::of("mended");
-        run[2].execution = None;
-        let why = Reason::BlockedBy { step: "b".parse().unwrap(), names: vec!["y".into()] };
-        run[2].blocked = Some((why, run[2].source));
-        insta::assert_snapshot!(told(&run), @r"
-        a fresh
-        b stale its code changed
-        c never never run
-        ");
     }
 }

@@ -10,7 +10,7 @@ use super::calls::StoreCalls;
 use super::desk::{Desk, Input, OPENER};
 use super::face;
 use super::setup::Setup;
-use super::{Event, Failure, Handle, Level, Request};
+use super::{Event, Failure, Handle, Level, Request, Snapshot};
 use crate::run::{RunDir, RunError, Tree, UserDirs};
 
 /// How a run is opened.
@@ -65,7 +65,7 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
     let dir = RunDir::open(dir).map_err(run_failure)?;
     let setup = Setup::load(&dir, options)?;
     let dir = dir.excluding(setup.config.run.exclude.clone());
-    let face = if options.early { face::read(dir.path()) } else { None };
+    let face = if options.early { face::read(dir.path()).map(Arc::new) } else { None };
     let tree = match &face {
         // It was a run then.
         Some(_) => None,
@@ -85,10 +85,11 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
     };
     let (inputs, queue) = mpsc::channel();
     let _ = inputs.send(Input::Join(OPENER, events.clone()));
+    let known = face.clone();
     let (own, options, to) = (inputs.clone(), options.clone(), events.clone());
     let read = move || {
         let tree = tree.unwrap_or_else(|| Tree::read(&dir));
-        let desk = lay_out(dir, tree, setup, options, &to, (queue, own.clone()))?;
+        let desk = lay_out(dir, tree, setup, options, &to, known.as_deref(), (queue, own.clone()))?;
         #[cfg(unix)]
         let door = ownership.map(|ownership| owner::Door::open(ownership, own));
         #[cfg(unix)]
@@ -100,7 +101,7 @@ pub(super) fn open_for(dir: &Path, options: &Options, events: &Sender<Event>) ->
     let events = events.clone();
     let started = match face {
         Some(face) => {
-            let _ = events.send(Event::Snapshot(Arc::new(face)));
+            let _ = events.send(Event::Snapshot(face));
             thread.spawn(move || match read() {
                 Ok((desk, door)) => serve(desk, door),
                 Err(failure) => {
@@ -129,9 +130,10 @@ fn lay_out(
     setup: Setup,
     options: Options,
     events: &Sender<Event>,
+    face: Option<&Snapshot>,
     inputs: (Receiver<Input>, Sender<Input>),
 ) -> Result<Desk, Failure> {
-    let mut book = Book::open(dir, tree, setup.on_error(), setup.parser())?;
+    let mut book = Book::open(dir, tree, setup.on_error(), setup.parser(), face)?;
     for text in book.notices().chain(setup.notices()) {
         let _ = events.send(Event::Notice { level: Level::Warning, text });
     }

@@ -54,6 +54,15 @@ enum Reach {
     All,
 }
 
+/// The execution that holds, or held last.
+#[derive(Debug, Clone)]
+pub(super) enum Kept {
+    /// Whole.
+    Whole(Arc<Execution>),
+    /// Where the store has it.
+    At(ExecutionId),
+}
+
 impl Record {
     fn id_of(&self, execution: &Arc<Execution>) -> Option<ExecutionId> {
         self.past.iter().find(|(_, other)| Arc::ptr_eq(other, execution)).and_then(|(id, _)| *id)
@@ -133,6 +142,16 @@ impl Book {
         record.held.as_ref().map(|(execution, _)| Arc::clone(execution))
     }
 
+    /// The same, to be read where it is needed.
+    pub(super) fn kept_of(&self, id: &StepId) -> Option<Kept> {
+        let record = self.records.get(id)?;
+        let (execution, _) = record.held.as_ref()?;
+        Some(match record.id_of(execution) {
+            Some(id) if record.reach == Reach::Observed => Kept::At(id),
+            _ => Kept::Whole(Arc::clone(execution)),
+        })
+    }
+
     /// The text for which the execution held that holds, or held last, and what that used and made.
     pub(super) fn held_for(&self, id: &StepId) -> Option<(Digest, &Observation)> {
         let (execution, text) = self.records.get(id)?.held.as_ref()?;
@@ -187,19 +206,24 @@ impl Book {
     }
 
     /// Reads what an update needs: of steps that stand before the first that is not fresh, the execution that holds;
-    /// of the others also those before it, since one of them may hold again. `marked` are not fresh either.
-    pub(super) fn recall(&mut self, marked: &BTreeSet<StepId>) -> Result<(), Failure> {
+    /// of the others also those before it, since one of them may hold again. `marked` are not fresh either. What fresh
+    /// steps printed and showed is read only if `told`: in a long run that is most of it.
+    pub(super) fn recall(&mut self, marked: &BTreeSet<StepId>, told: bool) -> Result<(), Failure> {
         let is_open =
             |(entry, verdict): (&Entry, &Verdict)| verdict.status != Status::Fresh || marked.contains(&entry.file.id);
-        let first = self.steps.iter().zip(&self.verdicts).position(is_open);
-        let first = first.unwrap_or_else(|| self.steps.len().min(self.verdicts.len()));
+        let first = self.steps.iter().zip(self.verdicts()).position(is_open);
+        let first = first.unwrap_or_else(|| self.steps.len().min(self.verdicts().len()));
         for place in 0..self.steps.len() {
             let Some(entry) = self.steps.get(place) else { break };
             let id = entry.file.id.clone();
             let Some(record) = self.records.get_mut(&id) else { continue };
             // Where another than the newest holds, either may hold now, and each is told whole.
             let settled = place < first && self.steps.len() > FEW && record.past.len() <= 1;
-            let wanted = if settled { Reach::Whole } else { Reach::All };
+            let wanted = match settled {
+                true if told => Reach::Whole,
+                true => Reach::Observed,
+                false => Reach::All,
+            };
             if record.reach >= wanted {
                 continue;
             }

@@ -358,6 +358,7 @@ mod tests {
                 | Input::Unasked(_)
                 | Input::Explained(..)
                 | Input::Compared(..)
+                | Input::Shown(..)
                 | Input::Ended(..) => {}
             }
         }

@@ -105,6 +105,7 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         }
         Event::Context { step, context } => {
             if model.chosen() == Some(&step) {
+                model.asked.context_comes = false;
                 model.context.take(step, context);
             }
         }
@@ -203,11 +204,9 @@ fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<E
     }
     let newest = newest(model, &snapshot).filter(|_| known);
     let structure = model.run.structure;
-    let checking = model.run.snapshot.checking;
     model.run.take(snapshot);
-    let checked = checking && !model.run.snapshot.checking;
     let statuses = model.steps.filter.is_some() || model.steps.hides_trouble(&model.run);
-    if model.run.structure != structure || statuses || checked || !model.loaded {
+    if model.run.structure != structure || statuses || !model.loaded {
         panes::relist(model, effects);
     }
     if !model.loaded {

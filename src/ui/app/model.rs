@@ -185,6 +185,8 @@ pub(super) struct Asked {
     pub state: Option<Arc<StepRow>>,
     pub story: Option<(Option<StepId>, u64)>,
     pub context: Option<(StepId, u64)>,
+    /// Whether the context is on its way: the next is asked for when it is there.
+    pub context_comes: bool,
     pub why: Option<(StepId, Millis)>,
 }
 

@@ -298,8 +298,11 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) {
             effects.push(Effect::Ask(Command::Story { step: of }));
         }
     }
-    if screen.panel(Pane::Context).is_some() && model.asked.context.as_ref() != Some(&(step.clone(), now)) {
+    let asked = model.asked.context.as_ref();
+    let comes = model.asked.context_comes && asked.is_some_and(|(of, _)| *of == step);
+    if screen.panel(Pane::Context).is_some() && !comes && asked != Some(&(step.clone(), now)) {
         model.asked.context = Some((step.clone(), now));
+        model.asked.context_comes = true;
         effects.push(Effect::Ask(Command::Context { step: step.clone(), budget: None }));
     }
     if row.status == Status::Never && model.state.at.as_ref() != Some(&step) {

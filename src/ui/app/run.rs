@@ -19,6 +19,8 @@ pub struct RunIndex {
     edges_out: Vec<Vec<u32>>,
     /// How many steps have each status, in the order of [`RunIndex::COUNTED`].
     counts: [usize; 6],
+    /// The places of the rows that the last snapshot told anew.
+    pub changed: Vec<usize>,
     /// Counts up whenever steps or edges are others than before.
     pub structure: u64,
 }
@@ -49,12 +51,27 @@ impl RunIndex {
                 self.edges_out.get_mut(edge.from).into_iter().for_each(|edges| edges.push(place(at)));
             }
         }
-        self.counts = [0; 6];
-        for row in &snapshot.steps {
-            let place = Self::COUNTED.iter().position(|status| *status == row.status);
+        // Most rows of a large run are those that were told before: they are not even looked at.
+        self.changed.clear();
+        if !same {
+            self.counts = [0; 6];
+        }
+        let mut count = |status: Status, add: bool| {
+            let place = Self::COUNTED.iter().position(|counted| *counted == status);
             if let Some(count) = place.and_then(|place| self.counts.get_mut(place)) {
-                *count += 1;
+                *count = if add { *count + 1 } else { count.saturating_sub(1) };
             }
+        };
+        for (at, row) in snapshot.steps.iter().enumerate() {
+            let old = self.snapshot.steps.get(at).filter(|_| same);
+            if old.is_some_and(|old| Arc::ptr_eq(old, row)) {
+                continue;
+            }
+            if let Some(old) = old {
+                count(old.status, false);
+            }
+            count(row.status, true);
+            self.changed.push(at);
         }
         self.snapshot = snapshot;
     }

@@ -138,15 +138,9 @@ impl Steps {
 
     /// Whether a step that is hidden for being fresh is so no more.
     pub fn hides_trouble(&self, run: &RunIndex) -> bool {
-        self.rows.iter().any(|row| match *row {
-            Row::Chain { first, count } => run
-                .snapshot
-                .steps
-                .iter()
-                .skip(first as usize)
-                .take(count as usize)
-                .any(|step| step.status != Status::Fresh),
-            _ => false,
+        run.changed.iter().any(|&place| {
+            let hidden = self.row_of(place).is_some_and(|row| matches!(self.rows.get(row), Some(Row::Chain { .. })));
+            hidden && run.snapshot.steps.get(place).is_some_and(|step| step.status != Status::Fresh)
         })
     }
 

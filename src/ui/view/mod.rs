@@ -26,6 +26,8 @@ mod screens;
 mod source;
 mod state;
 mod steps;
+#[cfg(test)]
+mod sweep;
 pub mod text;
 
 use ratatui::Frame;

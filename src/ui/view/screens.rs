@@ -1,5 +1,7 @@
 //! Whole screens, as text, at the sizes that people have.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use base64::Engine as _;
@@ -27,6 +29,7 @@ const ALL: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 #[test]
 fn steps_and_source() {
     screens("steps", "", &ALL);
+    screens("source", "2 j j w z", &ALL);
 }
 
 #[test]
@@ -46,7 +49,7 @@ fn state() {
 
 #[test]
 fn state_opened() {
-    screens("state-opened", "4 space j j j space j j space", &[(80, 24), (120, 40)]);
+    screens("state-opened", "4 space j j j space j j space", &ALL);
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn state_compared() {
 fn patch() {
     screens("patch", "5 n y r j j space", &ALL);
     screens("patch-split", "5 |", &[(120, 40), (200, 60)]);
-    screens("patch-result", "5 | |", &[(120, 40)]);
+    screens("patch-result", "5 | |", &ALL);
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn why_a_step_failed() {
 
 #[test]
 fn output_beside() {
-    screens("output-beside", "k k 3 B enter", &[(80, 24), (120, 40)]);
+    screens("output-beside", "k k 3 B enter", &ALL);
     screens("output-beside-another", "k k 3 B . . / b enter", &[(80, 24)]);
 }
 
@@ -133,11 +136,11 @@ fn a_step_asks() {
     let ask = |wants, text: &str| Question { id: QuestionId(7), step: id("06_join"), text: text.to_owned(), wants };
     let questions = vec![ask(Wants::Line, "how many rows? ")];
     insta::assert_snapshot!("asked-80x24", Stage::new(80, 24, Snapshot { questions, ..churn() }).screen());
-    let questions = vec![ask(Wants::Leave, "06_join wants to connect to example.org:443")];
-    insta::assert_snapshot!(
-        "asked-leave-80x24",
-        Stage::new(80, 24, Snapshot { questions, ..churn() }).keys("I").screen()
-    );
+    for (width, height) in ALL {
+        let questions = vec![ask(Wants::Leave, "06_join wants to connect to example.org:443")];
+        let mut stage = Stage::new(width, height, Snapshot { questions, ..churn() });
+        insta::assert_snapshot!(format!("asked-leave-{width}x{height}"), stage.keys("I").screen());
+    }
 }
 
 #[test]
@@ -180,16 +183,16 @@ fn patch_tried() {
 
 #[test]
 fn boxes() {
-    screens("boxes", "j j v", &[(80, 24), (120, 40), (200, 60)]);
-    screens("boxes-unsettled", "V", &[(120, 40)]);
+    screens("boxes", "j j v", &ALL);
+    screens("boxes-unsettled", "V", &ALL);
 }
 
 #[test]
 fn help_palette_question_and_prompt() {
-    screens("help", "?", &[(80, 24)]);
-    screens("palette", ": r e p", &[(80, 24)]);
-    screens("question", "d", &[(80, 24)]);
-    screens("prompt", "r x ctrl-u 0 1 _ l o a d _ c o n f i g", &[(80, 24)]);
+    screens("help", "?", &ALL);
+    screens("palette", ": r e p", &ALL);
+    screens("question", "d", &ALL);
+    screens("prompt", "r x ctrl-u 0 1 _ l o a d _ c o n f i g", &ALL);
     screens("sequence", "g", &[(80, 24)]);
 }
 
@@ -244,8 +247,6 @@ fn a_run_while_it_runs() {
 
 #[test]
 fn a_plan_before_it_is_run() {
-    let mut stage = Stage::new(80, 24, churn());
-    stage.keys("P");
     let row = |step: &str, action, certain, us| PlanRow {
         id: id(step),
         action,
@@ -259,8 +260,12 @@ fn a_plan_before_it_is_run() {
         row("07_features", PlanAction::Run, false, 61_000_000),
         row("11_evaluate", PlanAction::Blocked, false, 0),
     ];
-    stage.event(Event::Plan { ticket: Ticket(1), entries: entries.into() });
-    insta::assert_snapshot!("plan-80x24", stage.screen());
+    let entries: Arc<Vec<PlanRow>> = Arc::new(entries);
+    for (width, height) in ALL {
+        let mut stage = Stage::new(width, height, churn());
+        stage.keys("P").event(Event::Plan { ticket: Ticket(1), entries: Arc::clone(&entries) });
+        insta::assert_snapshot!(format!("plan-{width}x{height}"), stage.screen());
+    }
 }
 
 #[test]

@@ -142,7 +142,16 @@ impl List<'_> {
             status if checking && step.status != Status::Fresh => format!("was {status}"),
             status => status,
         };
-        let (wide, badge_width) = (text::width(&status), text::width(&badge));
+        let badge_width = text::width(&badge);
+        let beside = room.saturating_sub(text::width(name) + badge_width + 2);
+        // Where there is no room for all of it, the reason says more than the word that the sign stands for already.
+        let status = match (step.status, status.split_once(' ')) {
+            (Status::Stale | Status::Blocked, Some((_, why))) if !checking && text::width(&status) > beside => {
+                why.to_owned()
+            }
+            _ => status,
+        };
+        let wide = text::width(&status);
         let name_room = match room.checked_sub(wide + 2) {
             Some(rest) if rest >= text::width(name) + badge_width => rest,
             // The name goes before what is said of it, but leaves the first words of a failure.

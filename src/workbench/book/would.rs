@@ -139,7 +139,7 @@ impl Book {
     /// The whole run with these changes, as an engine is given it.
     pub(in crate::workbench) fn tasks_with(&mut self, files: &[FileChange]) -> Result<Vec<Task>, Failure> {
         let would = self.would(files);
-        self.recall(&would.changed)?;
+        self.recall(&would.changed, true)?;
         Ok(would.steps.iter().map(|entry| self.task(entry, false)).collect())
     }
 }
