@@ -279,7 +279,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::ToggleHunk, "toggle-hunk", Group::Patches, &["a"], "Take the whole hunk, or leave it")
         .only(Pane::Patch),
     row(Action::Range, "range", Group::Patches, &["v"], "Begin or end a range of lines").only(Pane::Patch),
-    row(Action::Accept, "accept", Group::Patches, &["A"], "Write what is taken to the steps")
+    row(Action::Accept, "accept", Group::Patches, &["A"], "Accept the patch, as far as it is chosen")
         .only(Pane::Patch)
         .hint("accept", 4),
     row(
@@ -325,8 +325,10 @@ pub static TABLE: &[Entry] = &[
     row(Action::PrevStale, "previous-stale", Group::Find, &["{"], "Go to the step before that needs attention"),
     row(Action::ToWriter, "to-writer", Group::Find, &["g w"], "Go to the step that wrote the name under the cursor"),
     row(Action::ToReaders, "to-readers", Group::Find, &["g r"], "Go to the steps that use the name under the cursor"),
-    row(Action::ToNeeds, "to-needs", Group::Find, &["["], "Go up an edge, to a step that this one needs"),
-    row(Action::ToUsers, "to-users", Group::Find, &["]"], "Go down an edge, to a step that uses this one"),
+    row(Action::ToNeeds, "to-needs", Group::Find, &["["], "Go up an edge, to a step that this one needs")
+        .only(Pane::Steps),
+    row(Action::ToUsers, "to-users", Group::Find, &["]"], "Go down an edge, to a step that uses this one")
+        .only(Pane::Steps),
     row(Action::Follow, "follow", Group::Find, &["F"], "Follow the newest step, or the end of the output"),
     row(Action::Down, "down", Group::Move, &["j", "down"], "Down"),
     row(Action::Up, "up", Group::Move, &["k", "up"], "Up"),
@@ -341,8 +343,8 @@ pub static TABLE: &[Entry] = &[
     row(Action::Open, "open", Group::Move, &["enter"], "Open what the cursor is on"),
     row(Action::NextPanel, "next-panel", Group::Screen, &["tab"], "Go to the next panel").hint("panel", 12),
     row(Action::PrevPanel, "previous-panel", Group::Screen, &["shift-tab"], "Go to the panel before"),
-    row(Action::NextTab, "next-tab", Group::Screen, &[">", "."], "Show the next tab").hint("tab", 13),
-    row(Action::PrevTab, "previous-tab", Group::Screen, &["<", ","], "Show the tab before"),
+    row(Action::NextTab, "next-tab", Group::Screen, &[">", "]", "."], "Show the next tab").hint("tab", 13),
+    row(Action::PrevTab, "previous-tab", Group::Screen, &["<", "[", ","], "Show the tab before"),
     row(Action::ShowSteps, "steps", Group::Screen, &["1"], "Go to the steps"),
     row(Action::ShowSource, "source", Group::Screen, &["2"], "Go to the source"),
     row(Action::ShowOutput, "output", Group::Screen, &["3"], "Go to the output"),
@@ -367,8 +369,8 @@ pub static TABLE: &[Entry] = &[
     row(Action::OpenPart, "open-part", Group::Screen, &["space"], "Show the text of a part").only(Pane::Context),
     row(Action::Zoom, "zoom", Group::Screen, &["z"], "Give this panel the whole screen, or take it back")
         .hint("zoom", 11),
-    row(Action::Widen, "widen", Group::Screen, &["+"], "Make this panel larger"),
-    row(Action::Narrow, "narrow", Group::Screen, &["-"], "Make this panel smaller"),
+    row(Action::Widen, "widen", Group::Screen, &["+", "="], "Make this panel larger"),
+    row(Action::Narrow, "narrow", Group::Screen, &["-", "_"], "Make this panel smaller"),
     row(Action::Boxes, "boxes", Group::Screen, &["v"], "Show what is near as boxes, or the list")
         .only(Pane::Steps)
         .hint("graph", 7),
@@ -383,7 +385,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::Mouse, "mouse", Group::Screen, &["%"], "Give the mouse to the terminal, to select text, or take it"),
     row(Action::Help, "help", Group::General, &["?", "f1"], "Show the keys").hint("keys", 100),
     row(Action::Palette, "palette", Group::General, &[":"], "Find a command by its name").hint("command", 101),
-    row(Action::Copy, "copy", Group::General, &["y"], "Copy what the panel shows"),
+    row(Action::Copy, "copy", Group::General, &["y", "ctrl-o"], "Copy what the panel shows"),
     row(Action::Messages, "messages", Group::General, &["M"], "Show the messages so far"),
     row(Action::Cancel, "cancel", Group::General, &["esc"], "Leave what is open: search, filter, zoom"),
     row(Action::Suspend, "suspend", Group::General, &["ctrl-z"], "Go to the background; fg comes back"),
@@ -464,13 +466,13 @@ impl Action {
 /// The actions that someone who knows other programs of this kind looks for first, as help lists them on top.
 pub const FIRST: [Action; 12] = [
     Action::Down,
+    Action::Open,
     Action::NextPanel,
+    Action::NextTab,
     Action::RunStep,
     Action::RunAll,
-    Action::Next,
-    Action::ReplayFrom,
+    Action::Accept,
     Action::Edit,
-    Action::Invalidate,
     Action::Search,
     Action::Undo,
     Action::Palette,
