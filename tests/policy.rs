@@ -6,7 +6,7 @@
 mod common;
 mod support;
 
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 
 use common::Run;
 use support::pty::Setup;
@@ -65,4 +65,59 @@ fn the_workbench_asks_and_another_command_answers() {
     assert!(said.stdout.contains("3 wants to connect to 127.0.0.1: yes, always for this run"), "{said}");
     terminal.wait_for("3 fresh").keys("q");
     assert_eq!(terminal.wait_exit(), 0);
+}
+
+/// Datagrams go to hosts that may be reached and to no others, by whichever call.
+#[test]
+fn datagrams_go_where_the_policy_says() {
+    let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let other = UdpSocket::bind(("127.0.0.2", listener.local_addr().unwrap().port())).unwrap();
+    let source = format!(
+        r#"
+import ctypes, socket, struct
+port = {port}
+socket.getaddrinfo("127.0.0.1", port)
+libc = ctypes.CDLL(None, use_errno=True)
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def many(host):
+    name = ctypes.create_string_buffer(struct.pack("=H", 2) + struct.pack("!H", port) + socket.inet_aton(host) + bytes(8))
+    text = ctypes.create_string_buffer(b"many")
+    part = ctypes.create_string_buffer(struct.pack("QQ", ctypes.addressof(text), 4))
+    one_of = struct.pack("QIxxxxQQQQIxxxxIxxxx", ctypes.addressof(name), 16, ctypes.addressof(part), 1, 0, 0, 0, 0)
+    heads = ctypes.create_string_buffer(one_of * 2)
+    sent = libc.sendmmsg(one.fileno(), heads, 2, 0)
+    if sent < 0:
+        raise OSError(ctypes.get_errno(), "sendmmsg")
+    return sent, struct.unpack_from("I", heads, 56)[0], struct.unpack_from("I", heads, 120)[0]
+for host in ("127.0.0.1", "127.0.0.2"):
+    for send in (lambda: one.sendto(b"to", (host, port)), lambda: one.sendmsg([b"mess", b"age"], [], 0, (host, port)), lambda: many(host)):
+        try:
+            print(send())
+        except OSError as error:
+            print(error.errno)
+pair = socket.socketpair()
+pair[0].sendmsg([b"in a ", b"pair"])
+print(pair[1].recv(20))
+"#,
+        port = listener.local_addr().unwrap().port()
+    );
+    let run = Run::new(&[("1.py", &source)]);
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path().join("reweave");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("config.toml"), "[policy]\nnetwork.allow = [\"127.0.0.1\"]\n").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reweave"));
+    command.current_dir(run.path()).args(["run", ".", "--json"]).env("XDG_CONFIG_HOME", home.path());
+    let said = common::answer(command, "");
+    let document: serde_json::Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(document["steps"][0]["stdout"], "2\n7\n(2, 4, 4)\n13\n13\n13\nb'in a pair'\n", "{said}");
+    listener.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    let mut buffer = [0; 16];
+    let mut got = || {
+        let length = listener.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    };
+    assert_eq!([got(), got(), got(), got()].join(" "), "to message many many");
+    other.set_nonblocking(true).unwrap();
+    assert!(other.recv(&mut [0; 16]).is_err());
 }

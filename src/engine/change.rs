@@ -28,11 +28,11 @@ const HERE: i32 = -100;
 const EXCHANGE: u64 = 2;
 
 /// A name in a directory, as a process means it.
-struct Place {
+pub(super) struct Place {
     folder: OwnedFd,
     name: PathBuf,
     /// Where that is.
-    full: PathBuf,
+    pub(super) full: PathBuf,
 }
 
 impl Desk {
@@ -129,7 +129,7 @@ impl Desk {
         self.place_of(held, &self.named(held, from, pointer)?)
     }
 
-    fn place_of(&self, held: &Held, full: &Path) -> io::Result<Place> {
+    pub(super) fn place_of(&self, held: &Held, full: &Path) -> io::Result<Place> {
         let (above, name) = match full.components().next_back() {
             Some(Component::Normal(name)) => (full.parent().unwrap_or(Path::new("/")), name),
             // The root, `.` or `..`: the kernel says what it thinks of that.

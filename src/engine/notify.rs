@@ -56,6 +56,14 @@ pub(super) enum Call {
     Connect,
     Bind,
     Send,
+    /// Something is set for a process, or more than one: which is told by the argument at this place.
+    Others {
+        which: usize,
+    },
+    Listen,
+    Message,
+    /// More than one.
+    Messages,
     /// Files would be changed.
     Change(Change),
     Other,
@@ -71,13 +79,19 @@ fn call(number: i32) -> Call {
         42 => Call::Connect,
         49 => Call::Bind,
         44 => Call::Send,
+        142 | 144 | 203 | 314 | 302 => Call::Others { which: 0 },
+        141 | 251 => Call::Others { which: 1 },
+        50 => Call::Listen,
+        46 => Call::Message,
+        307 => Call::Messages,
         82 => Call::Change(Change::Rename { at: false, flags: false }),
         264 => Call::Change(Change::Rename { at: true, flags: false }),
         316 => Call::Change(Change::Rename { at: true, flags: true }),
         // open, creat, truncate, chmod, chown; openat, fchmodat, fchmodat2, fchownat
         2 | 85 | 76 | 90 | 92 => Call::Change(Change::Content { at: false }),
         257 | 268 | 452 | 260 => Call::Change(Change::Content { at: true }),
-        91 | 93 => Call::Change(Change::Descriptor),
+        // fchmod, fchown, fcntl and flock for locks
+        91 | 93 | 72 | 73 => Call::Change(Change::Descriptor),
         // unlink, mkdir, mknod, lchown; unlinkat, mkdirat, mknodat
         87 | 83 | 133 | 94 => Call::Change(Change::Name { at: false }),
         263 | 258 | 259 => Call::Change(Change::Name { at: true }),
@@ -99,11 +113,16 @@ fn call(number: i32) -> Call {
         203 => Call::Connect,
         200 => Call::Bind,
         206 => Call::Send,
+        118 | 119 | 122 | 274 | 261 => Call::Others { which: 0 },
+        140 | 30 => Call::Others { which: 1 },
+        201 => Call::Listen,
+        211 => Call::Message,
+        269 => Call::Messages,
         38 => Call::Change(Change::Rename { at: true, flags: false }),
         276 => Call::Change(Change::Rename { at: true, flags: true }),
         45 => Call::Change(Change::Content { at: false }),
         56 | 53 | 452 | 54 => Call::Change(Change::Content { at: true }),
-        52 | 55 => Call::Change(Change::Descriptor),
+        52 | 55 | 25 | 32 => Call::Change(Change::Descriptor),
         35 | 34 | 33 => Call::Change(Change::Name { at: true }),
         36 => Call::Change(Change::Symlink { at: true }),
         37 => Call::Change(Change::Link { at: true }),
@@ -179,6 +198,12 @@ pub(super) fn is_held(listener: &OwnedFd, held: &Held) -> bool {
     let mut id = held.id;
     // SAFETY: the kernel reads one number.
     unsafe { ioctl(listener, Updater::<IS_VALID, _>::new(&mut id)) }.is_ok()
+}
+
+/// The process that a thread belongs to.
+pub(super) fn leader(thread: i32) -> Option<i32> {
+    let text = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
 /// A path that stands for an open file, whatever its own name.

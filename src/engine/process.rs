@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
@@ -21,7 +19,7 @@ use super::protocol::{AsideHead, AsideReply, Ask, Done, ForkReply, PutReply};
 use super::stream::{Incoming, pair, pipe, wait};
 use super::task::{EngineError, Settings, StopHandle};
 use super::wall::WallReply;
-use super::warden::Warden;
+use super::warden::{self, Warden};
 
 /// Bytes that are copied rather than sent by themselves.
 const SMALL: usize = 64 << 10;
@@ -65,8 +63,17 @@ impl Process {
     ) -> Result<Self, EngineError> {
         let mut line = self.forked(None, self.has_wall)?;
         if self.has_wall {
-            let (reply, listener): (WallReply, _) = line.answer_with_descriptor()?;
+            let reply: WallReply = line.answer()?;
+            let listener = match reply.listener {
+                Some(number) => Some(warden::fetch(line.pid, number)?),
+                None => None,
+            };
             line.warden = Some(Warden::new(listener, &reply, settings, own, own_files, self.brood.clone())?);
+            if reply.listener.is_some() {
+                // Nothing of a step runs there before its own descriptor of it is gone.
+                line.ask(&Ask::GoOn, &[], &[])?;
+                let _: Done = line.answer()?;
+            }
         }
         Ok(line)
     }
@@ -171,23 +178,6 @@ impl Process {
     /// Waits for the answer of a worker that runs no step.
     pub(super) fn answer<T: DeserializeOwned>(&mut self) -> Result<T, EngineError> {
         self.answer_with_data().map(|(reply, _)| reply)
-    }
-
-    /// An answer with a descriptor that may come along with its first bytes.
-    fn answer_with_descriptor<T: DeserializeOwned>(&mut self) -> Result<(T, Option<OwnedFd>), EngineError> {
-        wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], PATIENCE);
-        let mut head = [0; Incoming::HEAD];
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC;
-        let got = rustix::net::recvmsg(&self.socket, &mut [io::IoSliceMut::new(&mut head)], &mut control, flags)
-            .map_err(|e| lost("the worker is gone", &e))?;
-        let descriptor = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-            _ => None,
-        });
-        let incoming = Incoming { bytes: head.get(..got.bytes).unwrap_or_default().to_vec() };
-        self.rest_of_answer(incoming, &mut || Ok(())).map(|(reply, _)| (reply, descriptor))
     }
 
     /// As [`Process::answer`], of a worker that runs code which may never end: until `stop` says so.

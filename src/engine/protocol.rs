@@ -41,6 +41,8 @@ pub(super) enum Ask<'a> {
     Put { pid: i32, places: &'a [(String, String)], borrowed: &'a [(String, String)] },
     /// Go on, the directories being shown or not.
     Land { unisolated: Option<&'a str> },
+    /// The listener was fetched.
+    GoOn,
     /// Have these files be read-only for steps.
     Protect { paths: &'a [String] },
     /// Execute the step whose text comes along.

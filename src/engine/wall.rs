@@ -107,6 +107,9 @@ fn openness(policy: &Policy, area: Area) -> Openness {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct WallReply {
     pub walls: BTreeMap<String, Option<String>>,
+    /// The descriptor at which calls wait for an answer, in the worker.
+    #[serde(default)]
+    pub listener: Option<i32>,
     /// Paths that could not be hidden.
     #[serde(default)]
     pub unhidden: Vec<String>,

@@ -36,6 +36,9 @@ use crate::step::{Effect, StepId};
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Longest datagram that is taken over.
 const DATAGRAM: usize = 65_536;
+/// Most datagrams that are sent by one call, and parts that one is put together from.
+const MESSAGES: u64 = 64;
+const PARTS: u64 = 64;
 /// Look-ups come as a connection to this name in the abstract space, which leads nowhere.
 const LOOK_UP: &[u8] = b"\0reweave-look-up:";
 /// Services of the system that the C library tries before it looks itself; it goes on without them.
@@ -84,6 +87,18 @@ struct Notes {
     waiting: usize,
     since: Option<Instant>,
     waited: Duration,
+}
+
+/// The descriptor at which the calls of a process wait.
+pub(super) fn fetch(pid: i32, number: i32) -> Result<OwnedFd, EngineError> {
+    let fetched = Pid::from_raw(pid)
+        .ok_or(Errno::SRCH)
+        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
+        .and_then(|process| pidfd_getfd(process, number, PidfdGetfdFlags::empty()));
+    fetched.map_err(|error| EngineError {
+        what: format!("the calls of steps can't be asked about: {error}"),
+        hint: Some("`policy.preset = \"trusted\"` in your config.toml runs steps without a wall".into()),
+    })
 }
 
 impl Warden {
@@ -209,6 +224,10 @@ impl Desk {
                     let fate = self.change(&held, change);
                     self.reply(&held, fate);
                 }
+                Call::Others { which } => {
+                    let fate = if self.is_of_step(&held, which) { Fate::Pass } else { Fate::Done(Err(Errno::PERM)) };
+                    self.reply(&held, fate);
+                }
                 Call::Socket => {
                     let fate = self.datagrams(&held);
                     self.reply(&held, fate);
@@ -269,6 +288,16 @@ impl Desk {
     /// Whether a process has company that could reach into what it does: other threads, or processes of the step.
     pub(super) fn tasks_beside(&self, leader: i32) -> bool {
         threads(leader) > 1 || self.brood.of_step(self.runs_in.load(Ordering::SeqCst)).len() > 1
+    }
+
+    /// Whether a process, or thread, that a call names is one of the step's own.
+    fn is_of_step(&self, held: &Held, which: usize) -> bool {
+        let [first, second, ..] = held.arguments;
+        let named = if which == 0 { first } else { second };
+        let Ok(named) = i32::try_from(named & 0xFFFF_FFFF) else { return false };
+        let leader = notify::leader(named);
+        named != 0
+            && leader.is_some_and(|leader| self.brood.of_step(self.runs_in.load(Ordering::SeqCst)).contains(&leader))
     }
 
     // -- decisions ----------------------------------------------------------------------------------------
@@ -383,7 +412,12 @@ impl Desk {
                 let sent = rustix::net::sendto(&socket, &data, flags, &to);
                 Ok(Fate::Done(sent.map(|count| i64::try_from(count).unwrap_or(i64::MAX))))
             }
-            Call::Fork | Call::Socket | Call::Change(_) | Call::Other => Ok(Fate::Done(Err(Errno::ACCESS))),
+            Call::Listen => self.listen(held, first, second),
+            Call::Message => self.messages(held, first, second, None, third),
+            Call::Messages => self.messages(held, first, second, Some(third), fourth),
+            Call::Fork | Call::Socket | Call::Others { .. } | Call::Change(_) | Call::Other => {
+                Ok(Fate::Done(Err(Errno::ACCESS)))
+            }
         }
     }
 
@@ -494,7 +528,16 @@ impl Desk {
     fn bind(&self, held: &Held, number: u64, address: &[u8]) -> io::Result<Fate> {
         let (socket, domain, kind) = self.socket(held, number)?;
         if domain != AddressFamily::INET && domain != AddressFamily::INET6 {
-            // Where a file is made for it, the rules for files decide.
+            // Where a file is made for it, the rules for files decide. A name in the abstract space is for everybody.
+            let named = address.get(2).is_some_and(|first| *first != 0);
+            if domain == AddressFamily::UNIX && !named {
+                self.refused(Area::Network, "a name in the abstract space", "such sockets are open to other programs");
+                return Ok(Fate::Done(Err(Errno::ACCESS)));
+            }
+            if let Some(why) = self.path_of_socket(held, address)?.and_then(|path| self.own_files.holds(&path, false)) {
+                self.refused(Area::Write, &String::from_utf8_lossy(address.get(2..).unwrap_or_default()), why);
+                return Ok(Fate::Done(Err(Errno::ROFS)));
+            }
             return Ok(Fate::Pass);
         }
         let Some(at) = inet(address) else { return Ok(Fate::Done(Err(Errno::AFNOSUPPORT))) };
@@ -502,6 +545,64 @@ impl Desk {
             return Ok(Fate::Done(Err(Errno::ACCESS)));
         }
         Ok(Fate::Done(rustix::net::bind(&socket, &at).map(|()| 0)))
+    }
+
+    /// Where the file of a socket would be made.
+    fn path_of_socket(&self, held: &Held, address: &[u8]) -> io::Result<Option<PathBuf>> {
+        let path = address.get(2..).unwrap_or_default();
+        let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
+        let Ok(name) = std::str::from_utf8(path.get(..end).unwrap_or_default()) else { return Ok(None) };
+        let full = Path::new(&std::fs::read_link(format!("/proc/{}/cwd", held.pid))?).join(name);
+        // Where its directory is not, the call comes to nothing.
+        Ok(self.place_of(held, &full).ok().map(|place| place.full))
+    }
+
+    /// One that was never bound would listen wherever it can be reached.
+    fn listen(&self, held: &Held, number: u64, most: u64) -> io::Result<Fate> {
+        let (socket, domain, _) = self.socket(held, number)?;
+        let here = rustix::net::getsockname(&socket).ok().and_then(|at| SocketAddr::try_from(at).ok());
+        if domain != AddressFamily::UNIX
+            && here.is_none_or(|here| here.port() == 0)
+            && !self.may(held, Area::Network, "listen 0.0.0.0:0")
+        {
+            return Ok(Fate::Done(Err(Errno::ACCESS)));
+        }
+        let most = i32::try_from(most & 0xFFFF_FFFF).unwrap_or(i32::MAX);
+        Ok(Fate::Done(rustix::net::listen(&socket, most).map(|()| 0)))
+    }
+
+    /// A datagram is sent from here, with the address and the content that were looked at. What is connected to
+    /// somebody sends to nobody else.
+    fn messages(&self, held: &Held, number: u64, at: u64, count: Option<u64>, flags: u64) -> io::Result<Fate> {
+        let (socket, domain, kind) = self.socket(held, number)?;
+        if kind != SocketType::DGRAM || domain == AddressFamily::NETLINK {
+            return Ok(Fate::Pass);
+        }
+        if domain != AddressFamily::INET && domain != AddressFamily::INET6 {
+            return Ok(Fate::Done(Err(Errno::ACCESS)));
+        }
+        let flags = SendFlags::from_bits_retain(u32::try_from(flags & 0xFFFF_FFFF).unwrap_or_default());
+        let mut sent = 0;
+        for turn in 0..count.unwrap_or(1).min(MESSAGES) {
+            let from = at.saturating_add(turn * Message::STRIDE);
+            let message = Message::read(held, from)?;
+            let done = match &message.to {
+                Some(to) if !self.reaches(held, to, false) => Err(Errno::ACCESS),
+                Some(to) => rustix::net::sendto(&socket, &message.content, flags, to),
+                None => rustix::net::send(&socket, &message.content, flags),
+            };
+            match (done, count) {
+                (Ok(bytes), None) => return Ok(Fate::Done(Ok(i64::try_from(bytes).unwrap_or(i64::MAX)))),
+                (Ok(bytes), Some(_)) => {
+                    let told = u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
+                    held.write(from.saturating_add(Message::LENGTH_AT), &told)?;
+                    sent += 1;
+                }
+                (Err(error), _) if sent == 0 => return Ok(Fate::Done(Err(error))),
+                (Err(_), _) => break,
+            }
+        }
+        Ok(Fate::Done(Ok(sent)))
     }
 
     fn program(&self, held: &Held, pointer: u64) -> io::Result<String> {
@@ -523,10 +624,50 @@ impl Held {
         Ok(bytes)
     }
 
+    /// Writes into its memory.
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let memory = File::options().write(true).open(format!("/proc/{}/mem", self.pid))?;
+        memory.write_all_at(bytes, at)
+    }
+
     /// The process that the waiting thread belongs to.
     pub(super) fn leader(&self) -> Option<i32> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+        notify::leader(self.pid)
+    }
+}
+
+/// `struct msghdr`, as far as a datagram goes.
+struct Message {
+    to: Option<SocketAddr>,
+    content: Vec<u8>,
+}
+
+impl Message {
+    /// From one `struct mmsghdr` to the next, and where in it the length is told.
+    const STRIDE: u64 = 64;
+    const LENGTH_AT: u64 = 56;
+
+    fn read(held: &Held, at: u64) -> io::Result<Self> {
+        let head = held.read(at, 32)?;
+        let word = |bytes: &[u8], place: usize| -> io::Result<u64> {
+            let bytes = bytes.get(place * 8..place * 8 + 8).and_then(|word| word.try_into().ok());
+            bytes.map(u64::from_ne_bytes).ok_or_else(|| Errno::FAULT.into())
+        };
+        let (name, length) = (word(&head, 0)?, word(&head, 1)? & 0xFFFF_FFFF);
+        let to = match (name, length) {
+            (0, _) | (_, 0) => None,
+            _ => Some(inet(&held.read(name, length.min(128))?).ok_or(Errno::AFNOSUPPORT)?),
+        };
+        let (parts, count) = (word(&head, 2)?, word(&head, 3)?.min(PARTS));
+        let list = held.read(parts, count * 16)?;
+        let mut content = Vec::new();
+        for part in 0..usize::try_from(count).unwrap_or_default() {
+            content.extend(held.read(word(&list, part * 2)?, word(&list, part * 2 + 1)?)?);
+            if content.len() > DATAGRAM {
+                return Err(Errno::MSGSIZE.into());
+            }
+        }
+        Ok(Self { to, content })
     }
 }
 

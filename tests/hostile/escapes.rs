@@ -42,7 +42,7 @@ for place in (outside + "/new", "1.py", ".reweave/new", "patches/new", "reweave.
     tell(f"write {{place.replace(outside, 'OUT')}} by ctypes", lambda: native("open", place.encode(), os.O_WRONLY | os.O_CREAT, 0o600))
     tell(f"write {{place.replace(outside, 'OUT')}} by a program", lambda: shell(f"echo x >> {{place}}"))
 for name, line in (("remove", "rm -f 1.py"), ("rename", "mv 1.py 9.py"), ("replace", "echo x > n.txt; mv -f n.txt 1.py"), ("mode", "chmod 777 1.py"),
-                   ("the record", "rm -rf .reweave/store.db"), ("link", "ln 1.py y.txt"),
+                   ("the record", "rm .reweave/store.db"), ("link", "ln 1.py y.txt"),
                    ("the frame", "mv 02_frame away"), ("the inbox", "mv patches away"), ("the whole", "mv $PWD $PWD.away")):
     tell(f"{{name}} by a program", lambda: shell(line))
 tell("rename by Python", lambda: os.rename("1.py", "9.py"))
@@ -84,6 +84,13 @@ tell("listen by Python", lambda: socket.create_server(("127.0.0.1", 0)))
 tell("Unix by Python", lambda: socket.socket(socket.AF_UNIX).connect(unix))
 tell("Unix by ctypes", lambda: connected(socket.AF_UNIX, address(1, unix, b"\0")))
 tell("Unix by a link", lambda: socket.socket(socket.AF_UNIX).connect("link/socket"))
+tell("listen without a port", lambda: socket.socket().listen())
+tell("a name for everybody", lambda: socket.socket(socket.AF_UNIX).bind("\0reweave-test"))
+tell("no name", lambda: socket.socket(socket.AF_UNIX).bind(""))
+tell("a socket in the inbox", lambda: socket.socket(socket.AF_UNIX).bind("patches/socket"))
+tell("datagrams in pairs", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+tell("Unix datagrams", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", unix))
+tell("UDP by sendmsg", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendmsg([b"x"], [], 0, ("::1", tcp)))
 tell("a raw socket", lambda: native("socket", 17, 3, 0) if libc.socket(17, 3, 0) >= 0 else "denied")
 tell("signal by Python", lambda: os.kill(parent, 0))
 tell("signal by ctypes", lambda: native("kill", parent, 0))
@@ -94,6 +101,81 @@ tell("mount by ctypes", lambda: native("mount", b"none", b"/tmp", b"tmpfs", 0, N
 tell("unmount by ctypes", lambda: native("umount2", b"1.py", 2))
 tell("a user namespace by ctypes", lambda: native("unshare", 0x10000000))
 tell("another root by ctypes", lambda: native("chroot", b"/proc"))
+import fcntl, resource
+tell("limits of the workbench", lambda: resource.prlimit(parent, resource.RLIMIT_CPU, (1, 1)))
+tell("priority of the workbench", lambda: os.setpriority(os.PRIO_PROCESS, parent, 19))
+tell("priority of everybody", lambda: os.setpriority(os.PRIO_USER, 0, 19))
+tell("processors of the workbench", lambda: os.sched_setaffinity(parent, {{0}}))
+tell("a lock on the record", lambda: fcntl.lockf(open(".reweave/store.db"), fcntl.LOCK_SH) if os.path.exists(".reweave/store.db") else "denied")
+tell("another lock on the record", lambda: fcntl.flock(open(".reweave/store.db"), fcntl.LOCK_EX) if os.path.exists(".reweave/store.db") else "denied")
+tell("typing into the terminal", lambda: fcntl.ioctl(0, 0x5412, b"x"))
+tell("a signal by a descriptor", lambda: signal.pidfd_send_signal(os.pidfd_open(parent), 0) if hasattr(os, "pidfd_open") else "denied")
+tell("a signal by a thread", lambda: native("tgkill", parent, parent, 0) if hasattr(libc, "tgkill") else "denied")
+def owned():
+    reader, writer = os.pipe()
+    fcntl.fcntl(reader, fcntl.F_SETOWN, parent)
+    return "denied"  # such signals are held back as they are sent
+tell("signals by a pipe", owned)
+def called(number, *given):
+    if libc.syscall(number, *given) < 0:
+        return "denied"
+    return "did"
+if os.uname().machine == "x86_64":
+    word = ctypes.create_string_buffer(8)
+    part = (ctypes.c_ulong * 2)(ctypes.addressof(word), 8)
+    for name, number, given in (
+        ("process_vm_readv", 310, (parent, part, 1, part, 1, 0)), ("process_vm_writev", 311, (parent, part, 1, part, 1, 0)),
+        ("userfaultfd", 323, (0,)), ("keyctl", 250, (0, -3, 0)), ("add_key", 248, (b"user", b"x", b"y", 1, -3)), ("bpf", 321, (0, None, 0)),
+        ("perf_event_open", 298, (None, parent, -1, -1, 0)), ("setns", 308, (0, 0)), ("pidfd_getfd", 438, (0, 0, 0)),
+        ("open_by_handle_at", 304, (-100, None, 0)), ("kcmp", 312, (parent, parent, 0, 0, 0)), ("clone3", 435, (None, 0)),
+        ("fsopen", 430, (b"tmpfs", 0)), ("open_tree", 428, (-100, b"/", 1)), ("move_mount", 429, (-100, b"", -100, b"", 0)),
+        ("pivot_root", 155, (b"/", b"/")), ("io_uring_enter", 426, (0, 0, 0, 0, None)), ("init_module", 175, (None, 0, b"")),
+        ("x32 mount", 0x40000000 | 165, (None, None, None, 0, None)), ("process_madvise", 440, (-1, None, 0, 0, 0)),
+        ("move_pages", 279, (parent, 0, None, None, None, 0)), ("swapon", 167, (b"/x", 0)), ("settimeofday", 164, (None, None)),
+    ):
+        tell(name, lambda: called(number, *given))
+    def cloned():
+        child = libc.syscall(56, 0x10000000 | 17, None, None, None, None)
+        if child == 0:
+            os._exit(0)
+        return "denied" if child < 0 else "did"
+    tell("a user namespace by clone", cloned)
+def from_memory():
+    fd = os.memfd_create("program")
+    with open(os.path.realpath("/bin/cat"), "rb") as file:
+        os.write(fd, file.read())
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
+            os.execve(fd, ["cat", secret], {{}})
+        finally:
+            os._exit(1)
+    return "denied" if os.waitpid(child, 0)[1] else "did"
+tell("a program from memory", from_memory)
+def descriptors():
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            at, flags = os.readlink("/proc/self/fd/" + name), fcntl.fcntl(int(name), fcntl.F_GETFL)
+        except OSError:
+            continue
+        if at.startswith("/") and flags & 3 and not at.startswith((os.getcwd(), "/dev/null", "/memfd:")):
+            found.append(at)
+    return found or "denied"
+tell("descriptors that it inherited", descriptors)
+def memory():
+    with open("/proc/self/mem", "r+b", buffering=0) as file:
+        file.seek(ctypes.addressof(ctypes.create_string_buffer(8)))
+        file.write(b"own")
+    return "denied"  # its own memory is its own
+tell("its own memory", memory)
+def watched():
+    fd = libc.inotify_init()
+    many = sum(libc.inotify_add_watch(fd, place.encode(), 0x2) >= 0 for place in (outside, secret))
+    os.close(fd)
+    return "denied"  # it may see that something happens, as it may see that something is there
+tell("watching outside", watched)
 tell("io_uring", lambda: "denied" if libc.syscall(425, 1, None) < 0 else "did")
 "#
     )

@@ -112,7 +112,13 @@ class View:
                     mark = (found.st_dev, found.st_ino)
                     if self._bound.get(path) == mark or (found.st_mode & 0o170000) not in (0o100000, 0o040000):
                         continue
-                    bind_read_only(libc, path, path)
+                    if os.path.basename(path) == ".reweave" and os.path.isdir(path):
+                        # Nothing of it is a step's business; and who can read a file can lock it.
+                        libc.call("mount", "tmpfs", path, "tmpfs", _NOSUID | _NODEV | _RDONLY, "mode=000")
+                        found = os.lstat(path)
+                        mark = (found.st_dev, found.st_ino)
+                    else:
+                        bind_read_only(libc, path, path)
                     self._bound[path] = mark
                 except OSError:
                     # It went away just now, or lies where nothing can be bound: whoever starts a step looks again.

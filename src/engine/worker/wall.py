@@ -137,7 +137,11 @@ class Wall:
         numbers = _NUMBERS.get(machine)
         if numbers is None or struct.calcsize("P") != 8:
             raise OSError(f"system calls of {machine} are not known here")
-        for asking in (True, False):
+        try:
+            _try_fetching(libc)
+        except OSError as error:
+            told["asking"] = f"a process's descriptors can't be had: {error}"
+        for asking in (True, False) if told["asking"] is None else (False,):
             program = _program(numbers, self.wanted, asking, self.mounted)
             steps = b"".join(struct.pack("HBBI", *step) for step in program)
             code = libc.ctypes.create_string_buffer(steps, len(steps))
@@ -152,6 +156,15 @@ class Wall:
                     raise
                 told["asking"] = "this kernel can't" if error.errno == errno.EINVAL else str(error)
         return None
+
+
+def _try_fetching(libc: Any) -> None:
+    """The engine fetches descriptors to do calls with them: a kernel that can't do that has nothing to ask with."""
+    process = libc.call("syscall", 434, os.getpid(), 0)
+    try:
+        os.close(libc.call("syscall", 438, process, 0, 0))
+    finally:
+        os.close(process)
 
 
 def be_reaper() -> None:
@@ -233,7 +246,18 @@ def _program(
             program += [(_EQUAL, 0, 1, number), ask]
         on("open", _low(1), (_ANY, 0, 1, _TO_WRITE), ask, allow)
         on("openat", _low(2), (_ANY, 0, 1, _TO_WRITE), ask, allow)
+        # A lock on the record would have the workbench wait.
+        on("flock", ask)
+        on("fcntl", _low(1), (_EQUAL, 3, 0, 6), (_EQUAL, 2, 0, 7), (_EQUAL, 1, 0, 37), (_EQUAL, 0, 1, 38), ask, allow)
         program += [(_EQUAL, 0, 1, 437), _refuse(errno.ENOSYS)]  # openat2, whose flags can't be seen here
+    # Limits, priorities and processors of other processes: only of the step's own, which somebody has to find out.
+    others = ask if asking else denied
+    for name in ("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"):
+        on(name, _low(0), (_EQUAL, 0, 1, 0), allow, others)
+    on("prlimit64", _low(0), (_EQUAL, 4, 0, 0), _low(2), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, 16 + 8 * 2 + 4), (_EQUAL, 0, 1, 0),
+       allow, others)  # fmt: skip
+    on("setpriority", _low(0), (_EQUAL, 0, 4, 0), _low(1), (_EQUAL, 1, 0, 0), others, allow, denied)
+    on("ioprio_set", _low(0), (_EQUAL, 0, 4, 1), _low(1), (_EQUAL, 1, 0, 0), others, allow, denied)
     programs = {"open": allow, "ask": ask, "none": no_access}[wanted["process"]]
     on("execve", programs)
     on("execveat", programs)
@@ -245,10 +269,15 @@ def _program(
         )  # fmt: skip
         on("connect", ask)
         on("bind", ask)
+        on("listen", ask)
+        # Sockets made in pairs are connected; one for datagrams can send elsewhere all the same.
+        on("socketpair", _low(1), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, 2), no_access, allow)
         on("sendto", _low(3), (_ANY, 0, 1, _FAST_OPEN), denied, _low(4), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, 16 + 8 * 4 + 4),
            (_EQUAL, 1, 0, 0), ask, allow)  # fmt: skip
-        on("sendmsg", _low(2), (_ANY, 0, 1, _FAST_OPEN), denied, allow)
-        on("sendmmsg", _low(3), (_ANY, 0, 1, _FAST_OPEN), denied, allow)
+        # Without a network there is no socket for datagrams.
+        message = ask if asking and wanted["network"] == "ask" else allow
+        on("sendmsg", _low(2), (_ANY, 0, 1, _FAST_OPEN), denied, message)
+        on("sendmmsg", _low(3), (_ANY, 0, 1, _FAST_OPEN), denied, message)
     return program + [allow]
 
 
@@ -257,6 +286,8 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "x86_64": {
         "architecture": 0xC000_003E, "seccomp": 317, "unshare": 272, "clone": 56, "fork": 57, "vfork": 58, "ioctl": 16,
         "execve": 59, "execveat": 322, "socket": 41, "connect": 42, "bind": 49, "sendto": 44, "sendmsg": 46, "sendmmsg": 307,
+        "listen": 50, "socketpair": 53, "fcntl": 72, "flock": 73, "prlimit64": 302, "setpriority": 141, "ioprio_set": 251,
+        "sched_setparam": 142, "sched_setscheduler": 144, "sched_setaffinity": 203, "sched_setattr": 314,
         "open": 2, "openat": 257, "renames": [82, 264, 316],
         # creat, truncate, unlink, unlinkat, mkdir, mkdirat, mknod, mknodat, link, linkat, symlink, symlinkat, chmod, fchmodat,
         # fchmodat2, chown, lchown, fchownat, fchmod, fchown
@@ -269,6 +300,8 @@ _NUMBERS: dict[str, dict[str, Any]] = {
     "aarch64": {
         "architecture": 0xC000_00B7, "seccomp": 277, "unshare": 97, "clone": 220, "ioctl": 29, "execve": 221, "execveat": 281,
         "socket": 198, "connect": 203, "bind": 200, "sendto": 206, "sendmsg": 211, "sendmmsg": 269,
+        "listen": 201, "socketpair": 199, "fcntl": 25, "flock": 32, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30,
+        "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274,
         "openat": 56, "renames": [38, 276], "changes": [45, 35, 34, 33, 37, 36, 53, 452, 54, 52, 55],
         "never": [40, 39, 41, 268, 51, 117, 270, 271, 272, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294, 142, 224, 225,
                   89, 60, 265, 170, 112, 266, 161, 162, 116, 58, *_NEW_MOUNTS],

@@ -121,6 +121,8 @@ class Worker:
             elif kind == "protect":
                 self.view.protect(message["paths"])
                 self.wire.send({"ok": True})
+            elif kind == "go_on":
+                self.wire.send({"ok": True})
             elif kind == "put":
                 places, borrowed = (list(map(tuple, message[key])) for key in ("places", "borrowed"))
                 self.wire.send({"unisolated": kernel.put_for(message["pid"], places, borrowed)})
@@ -207,8 +209,10 @@ class Worker:
             self.walled = True
             if told["asking"] is None and self.wall.wanted["network"] != "open":
                 self.files.may_look_up = wall.may_look_up
-            self.wire.send({"walls": told, "unhidden": self.unhidden}, fds=[] if listener is None else [listener])
+            # The engine fetches the listener itself: to send it is among the calls that wait for an answer by now.
+            self.wire.send({"walls": told, "unhidden": self.unhidden, "listener": listener})
             if listener is not None:
+                self.wire.await_next()
                 os.close(listener)
         self.held.settle(opened)
 
