@@ -69,6 +69,8 @@ fn long_run(generation: u64) -> Snapshot {
                 reads: Vec::new(),
                 writes: vec![format!("v{at}").into()],
                 syntax_error: None,
+                reaches: Vec::new(),
+                unannounced: Vec::new(),
             })
         })
         .collect();

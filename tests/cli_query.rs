@@ -339,3 +339,76 @@ fn for_a_function_that_a_patch_writes_anew_the_tests_that_cover_it_are_named() {
     let shown = common::answer(show, "");
     assert!(shown.stdout.contains("covered by test_clean, which reads clean\n"), "{shown}");
 }
+
+/// A run whose steps do things outside, one of them more than its header says.
+fn reaching() -> Run {
+    Run::new(&[
+        (
+            "01_write.py",
+            "# /// step\n# allow = [\"write:out/\"]\n# ///\nimport os, subprocess\nos.makedirs('out', exist_ok=True)\nopen('out/a.csv', 'w').write('1')\nopen('more.txt', 'w').write('2')\nsubprocess.run(['true'])\n",
+        ),
+        ("02_env.py", "import os as system\nsystem.environ['MODE'] = 'x'\nhome = system.getenv('HOME')\n"),
+        ("03_plain.py", "x = 1\n"),
+    ])
+}
+
+#[test]
+fn what_texts_name_that_reaches_outside_is_told_before_the_first_run() {
+    let run = reaching();
+    assert_answer!(run.call("replay", &["--dry-run"]), @"
+    01_write  run             ?  never run
+    02_env    run             ?  never run
+    03_plain  run             ?  never run
+    3 of 3 would run
+    by their texts alone, which can hide what they do and protect from nothing, these reach outside:
+      01_write  process: subprocess.run
+      02_env  environment: os.getenv
+    ");
+    let plan = run.json("replay", &["--dry-run"]);
+    assert_eq!(plan["plan"][0]["reaches"], json!(["process: subprocess.run"]));
+    let graph = run.json("graph", &[]);
+    assert_eq!(graph["steps"][1]["reaches"], json!(["environment: os.getenv"]));
+    let said = run.call("run", &[]);
+    assert!(
+        said.stderr.contains("protect from nothing") && said.stderr.contains("01_write  process: subprocess.run"),
+        "{said}"
+    );
+    assert!(!run.call("run", &[]).stderr.contains("protect from"));
+}
+
+#[test]
+fn effects_are_found_by_kind_by_target_and_by_what_was_announced() {
+    let run = reaching();
+    run.json("run", &[]);
+    assert_answer!(run.call("query", &["effects"]), @"
+    01_write  e1  wrote out
+    01_write  e1  wrote out/a.csv
+    01_write  e1  wrote more.txt  not announced by its header
+    01_write  e1  started true  not announced by its header
+    01_write  e1  read PATH in the environment
+    02_env  e2  set MODE in the environment
+    02_env  e2  read HOME in the environment
+    ");
+    let found = |rest: &[&str]| {
+        let document = run.json("query", &[&["effects"], rest].concat());
+        let rows = document["effects"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["what"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(found(&["--kind", "process"]), "started true");
+    assert_eq!(found(&["--on", "out"]), "wrote out, wrote out/a.csv");
+    assert_eq!(found(&["02", "--kind", "environment"]), "set MODE in the environment");
+    assert_eq!(found(&["--unannounced"]), "wrote more.txt, started true");
+    assert_eq!(found(&["03"]), "");
+    run.write("03_plain.py", "open('made', 'w')\n");
+    run.json("run", &[]);
+    assert_eq!(found(&["--kind", "write", "--on", "made", "--history"]), "wrote made");
+    assert_answer!(run.call("query", &["effects", "--kind", "write", "--on", "made", "--json"]), @r#"{"effects":[{"id":"03_plain","execution":5,"version":2,"when":"[moment]","kind":"write","area":"write","what":"wrote made","effect":{"effect":"write","path":"made"},"unannounced":false}]}"#);
+    assert_answer!(run.call("query", &["effects", "--kind", "touch"]), @"
+    error: touch is no kind of effect
+    hint: one of read, write, delete, rename, process, network, connect, resolve, environment, get_env, set_env, native, load, import, refused, granted, put_back, unguarded, left
+    [exit Some(2)]
+    ");
+    let status = run.json("status", &[]);
+    assert_eq!(status["steps"][0]["unannounced"], json!(["wrote more.txt", "started true"]));
+    assert_eq!(run.json("graph", &[])["steps"][0]["unannounced"], status["steps"][0]["unannounced"]);
+}

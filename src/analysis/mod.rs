@@ -27,6 +27,7 @@ mod lexical;
 mod lines;
 mod magics;
 mod names;
+mod outward;
 mod reading;
 mod rewrite;
 mod tree;
@@ -44,6 +45,7 @@ pub use lines::Lines;
 pub use names::{
     AnalyzedBy, Certainty, Import, Judge, Occurrence, OccurrenceKind, Read, StepNames, Swallowed, SyntaxError,
 };
+pub use outward::{Outward, outward};
 pub use reading::with_tree;
 
 /// Which Python a run uses, as far as it changes what a source means.

@@ -30,6 +30,11 @@ pub struct StepNames {
     pub declared: BTreeSet<Name>,
     /// Callees that are neither functions of the run nor builtins, as written: `np.load`, `df.apply`.
     pub unknown_calls: BTreeSet<String>,
+    /// What it calls that is a part of something, as written, whether that is known or not: `sp.run`, `rows.append`.
+    #[serde(skip)]
+    pub parts_called: BTreeSet<String>,
+    /// Paths that lead out of the run and that it hands to something that opens files, as written.
+    pub paths: BTreeSet<String>,
     /// Whether the step ends in an expression whose value is shown.
     pub displays_last: bool,
     /// Why the source is no Python, if so.

@@ -14,7 +14,8 @@ use super::session::Session;
 use super::{CliError, Context, Palette, Role, files};
 use crate::step::{StepId, plain, plain_line};
 use crate::store::query::{
-    Affected, ArtifactVersion, Credit, Difference, ExecutionDifference, Moment, Needed, Standing, Touch,
+    Affected, ArtifactVersion, Credit, Did, Difference, EffectFilter, ExecutionDifference, Moment, Needed, Standing,
+    Touch,
 };
 use crate::store::{Reader, StoreError, Subject};
 use crate::workbench::{Covering, Options, Snapshot};
@@ -76,6 +77,24 @@ enum Question {
     Artifacts {
         /// The versions of this file alone
         path: Option<String>,
+    },
+    /// What steps did outside their namespace
+    Effects {
+        /// Of this step alone
+        step: Option<String>,
+        /// Of this kind alone: read, write, delete, rename, process, network, connect, resolve, environment, load,
+        /// import, refused, granted, put_back, unguarded, left; more than once for more
+        #[arg(long, value_name = "KIND")]
+        kind: Vec<String>,
+        /// On this path or what is below it, this host, this program or this variable
+        #[arg(long, value_name = "TARGET")]
+        on: Option<String>,
+        /// Of every execution that is kept, not of each step's last one alone
+        #[arg(long)]
+        history: bool,
+        /// Only what the step's header does not announce
+        #[arg(long)]
+        unannounced: bool,
     },
     /// Which tests cover a step, or one function or variable of it
     Tests {
@@ -149,6 +168,15 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         Question::Diff { before, after } => diff(&before, &after, &store, context),
         Question::Artifacts { path: None } => artifacts(&store, &args.dir, context),
         Question::Artifacts { path: Some(path) } => versions_of(&path, &store, context),
+        Question::Effects { step, kind, on, history, unannounced } => {
+            let step = step.map(|step| known_step(&step, &session, &store)).transpose()?;
+            if let Some(unknown) = kind.iter().find(|kind| !EffectFilter::KINDS.contains(&kind.as_str())) {
+                let known = EffectFilter::KINDS.join(", ");
+                return Err(CliError::new(format!("{unknown} is no kind of effect")).hint(format!("one of {known}")));
+            }
+            let filter = EffectFilter { step, kinds: kind, target: on, history };
+            effects(&filter, unannounced, &session, &store, context)
+        }
         Question::Tests { step } => {
             let (step, name) = step_and_name(&step, &session)?;
             let tests = session.snapshot().tests_of(&step, name.as_deref().as_slice());
@@ -174,6 +202,50 @@ fn step_and_name(text: &str, session: &Session) -> Result<(StepId, Option<String
             None => Err(error),
         },
     }
+}
+
+/// What steps did outside their namespace.
+fn effects(
+    filter: &EffectFilter,
+    beyond: bool,
+    session: &Session,
+    store: &Reader,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let rows = &session.snapshot().steps;
+    let is_beyond = |did: &Did| {
+        let row = rows.iter().find(|row| row.id == did.step && row.version == did.version);
+        row.is_some_and(|row| row.unannounced.contains(&did.effect.to_string()))
+    };
+    let found = store.effects(filter, LISTED)?;
+    let found: Vec<(&Did, bool)> = found.iter().map(|did| (did, is_beyond(did))).collect();
+    let found: Vec<(&Did, bool)> = found.into_iter().filter(|(_, is_beyond)| *is_beyond || !beyond).collect();
+    let row = |(did, is_beyond): &(&Did, bool)| {
+        json!({
+            "id": did.step,
+            "execution": did.execution,
+            "version": did.version,
+            "when": exact(did.started),
+            "kind": did.effect.kind(),
+            "area": did.effect.area(),
+            "what": did.effect.to_string(),
+            "effect": did.effect,
+            "unannounced": is_beyond,
+        })
+    };
+    context.answer(&json!({ "effects": found.iter().map(row).collect::<Vec<_>>() }), |palette| {
+        let mut told = String::new();
+        for (did, is_beyond) in &found {
+            let step = plain_line(did.step.as_str()).into_owned();
+            let what = did.effect.to_string();
+            let _ = write!(told, "{}  e{}  {}", palette.paint(Role::Name, step), did.execution.0, plain_line(&what));
+            if *is_beyond {
+                let _ = write!(told, "  {}", palette.paint(Role::Warn, "not announced by its header"));
+            }
+            told.push('\n');
+        }
+        if told.is_empty() { "nothing of that kind\n".to_owned() } else { told }
+    })
 }
 
 /// The files that steps write.

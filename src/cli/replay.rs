@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::report::Telling;
+use super::report::{self, Telling};
 use super::run::{How, perform, perform_and};
 use super::session::Session;
 use super::shapes::{duration, millis, reasons, why};
@@ -77,8 +77,15 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
             Event::Plan { entries, .. } => Some(entries.clone()),
             _ => None,
         })?;
+        let reaches = |id: &StepId| {
+            let row = session.snapshot().steps.iter().find(|row| row.id == *id);
+            row.map(|row| row.reaches.clone()).unwrap_or_default()
+        };
+        let entry = |row: &PlanRow| entry(row, &reaches(&row.id));
         let document = json!({"plan": plan.iter().map(entry).collect::<Vec<_>>()});
-        return context.answer(&document, |palette| table(&plan, palette));
+        let run = plan.iter().filter(|row| row.action == PlanAction::Run).map(|row| &row.id);
+        let outward = report::outward(run.map(|id| (id, reaches(id))));
+        return context.answer(&document, |palette| table(&plan, palette) + &outward);
     }
     let command = match (from, args.all) {
         (None, false) => Command::Run { steps, retry_failed: false },
@@ -112,7 +119,7 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
     })
 }
 
-fn entry(row: &PlanRow) -> serde_json::Value {
+fn entry(row: &PlanRow, reaches: &[String]) -> serde_json::Value {
     json!({
         "id": row.id,
         "action": row.action,
@@ -120,6 +127,7 @@ fn entry(row: &PlanRow) -> serde_json::Value {
         "why": why(&row.why),
         "reasons": reasons(&row.why),
         "estimate_ms": row.estimate_us.map(millis),
+        "reaches": reaches,
     })
 }
 

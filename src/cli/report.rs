@@ -267,6 +267,24 @@ pub(super) fn document(steps: &[StepResult]) -> serde_json::Value {
     })
 }
 
+/// What steps' texts name that reaches outside, for people: a line for each step.
+pub(super) fn outward<'a>(steps: impl Iterator<Item = (&'a StepId, Vec<String>)>) -> String {
+    const MOST: usize = 20;
+    let steps: Vec<(&StepId, Vec<String>)> = steps.filter(|(_, reaches)| !reaches.is_empty()).collect();
+    if steps.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "by their texts alone, which can hide what they do and protect from nothing, these reach outside:\n".to_owned();
+    for (id, reaches) in steps.iter().take(MOST) {
+        let _ = writeln!(text, "  {}  {}", plain_line(id.as_str()), plain_line(&reaches.join("; ")));
+    }
+    if steps.len() > MOST {
+        let _ = writeln!(text, "  and {} more: `reweave graph --format json` has all", steps.len() - MOST);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

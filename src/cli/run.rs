@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::report::{self, Telling};
 use super::session::Session;
 use super::{CliError, Context, parameters};
-use crate::step::StepId;
+use crate::step::{Status, StepId, plain_line};
 use crate::workbench::{Command, Event, Options};
 
 /// Bring a run up to date
@@ -87,6 +87,13 @@ pub(super) fn perform_and(
     context: &Context,
     then: impl FnOnce(&mut Session, &mut serde_json::Value, &Context) -> Result<Option<String>, CliError>,
 ) -> Result<ExitCode, CliError> {
+    if let Telling::People { .. } = telling {
+        let never = session.snapshot().steps.iter().filter(|row| row.status == Status::Never);
+        let outward = report::outward(never.map(|row| (&row.id, row.reaches.clone())));
+        if !outward.is_empty() {
+            context.message(outward.trim_end());
+        }
+    }
     let mut steps = None;
     let asked = session.ask(command, context, |event| {
         if let Event::Ran { steps: all, .. } = event {
@@ -96,11 +103,16 @@ pub(super) fn perform_and(
     });
     if let Some(steps) = &steps {
         let mut document = report::document(steps);
+        let unguarded = session.snapshot().engine.unguarded.clone();
+        document["unguarded"] = serde_json::json!(unguarded);
         let line =
             if asked.is_ok() && !session.is_interrupted() { then(session, &mut document, context)? } else { None };
         match telling {
             Telling::People { .. } => {
                 context.print(report::tally(steps, context.palette))?;
+                for what in unguarded {
+                    context.message(format!("not enforced here: {}", plain_line(&what)));
+                }
                 if let Some(line) = line {
                     context.print(line)?;
                 }

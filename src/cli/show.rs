@@ -143,6 +143,7 @@ impl Shown<'_> {
             "executions": self.executions.iter().map(execution).collect::<Vec<_>>(),
             "calls": self.calls,
             "artifacts": self.files.iter().map(File::document).collect::<Vec<_>>(),
+            "reaches": self.row.map(|row| row.reaches.clone()).unwrap_or_default(),
             "unannounced": self.executions.first().map(|last| self.unannounced(&last.execution)).unwrap_or_default(),
         })
     }
@@ -159,7 +160,7 @@ impl Shown<'_> {
         for effect in told {
             let text = effect.to_string();
             let _ = match effect {
-                Effect::Refused { .. } | Effect::Unguarded { .. } => {
+                Effect::Refused { .. } | Effect::Unguarded { .. } | Effect::PutBack { .. } => {
                     write!(page, "  {}", palette.paint(Role::Warn, plain_line(&text)))
                 }
                 _ => write!(page, "  {}", plain_line(&text)),

@@ -54,6 +54,8 @@ fn document(snapshot: &Snapshot) -> Value {
             "recorded": row.recorded,
             "nondeterministic": row.nondeterministic,
             "syntax_error": row.syntax_error,
+            "reaches": row.reaches,
+            "unannounced": row.unannounced,
             "covers": snapshot.covered_by(&row.id),
             "duration_ms": row.duration_us.map(millis),
         })
@@ -98,6 +100,9 @@ fn table(snapshot: &Snapshot, palette: Palette) -> String {
         }
         if !row.nondeterministic.is_empty() {
             notes.push(format!("nondeterministic: {}", row.nondeterministic.join(", ")));
+        }
+        if !row.unannounced.is_empty() {
+            notes.push(format!("not announced by its header: {}", row.unannounced.join(", ")));
         }
         if let Some(error) = &row.syntax_error {
             notes.push(format!("line {error}"));

@@ -27,6 +27,50 @@ impl Effect {
         })
     }
 
+    /// The kind of effect in one word, as a document has it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "read",
+            Self::Write { .. } => "write",
+            Self::Delete { .. } => "delete",
+            Self::Rename { .. } => "rename",
+            Self::Process { .. } => "process",
+            Self::Connect { .. } => "connect",
+            Self::Resolve { .. } => "resolve",
+            Self::GetEnv { .. } => "get_env",
+            Self::SetEnv { .. } => "set_env",
+            Self::Load { .. } => "load",
+            Self::Import { .. } => "import",
+            Self::Refused { .. } => "refused",
+            Self::PutBack { .. } => "put_back",
+            Self::Granted { .. } => "granted",
+            Self::Unguarded { .. } => "unguarded",
+            Self::Left { .. } => "left",
+        }
+    }
+
+    /// Whether it is on a target: a path and what is below it, a host, a program by its name or path, a variable.
+    pub fn is_on(&self, target: &str) -> bool {
+        let below = |path: &str| {
+            let above = target.trim_end_matches('/');
+            path == above || path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+        };
+        match self {
+            Self::Read { path } | Self::Write { path } | Self::Delete { path } | Self::Load { path } => below(path),
+            Self::Rename { from, to } => below(from) || below(to),
+            Self::Process { command } => {
+                command.first().is_some_and(|program| program == target || program.rsplit('/').next() == Some(target))
+            }
+            Self::Connect { address } => address.contains(target),
+            Self::Resolve { host } => host == target,
+            Self::GetEnv { variable } | Self::SetEnv { variable } => variable == target,
+            Self::Import { module } => module == target,
+            Self::Refused { target: on, .. } | Self::Granted { target: on, .. } => below(on) || on.contains(target),
+            Self::PutBack { what, .. } | Self::Left { what } => what.contains(target),
+            Self::Unguarded { .. } => false,
+        }
+    }
+
     /// Whether it leaves something behind that others see, or reaches out: what a person should know of.
     pub fn matters(&self) -> bool {
         !matches!(self, Self::Read { .. } | Self::GetEnv { .. } | Self::Import { .. })

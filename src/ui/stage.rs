@@ -46,6 +46,8 @@ pub fn step(name: &str) -> StepRow {
         reads: Vec::new(),
         writes: Vec::new(),
         syntax_error: None,
+        reaches: Vec::new(),
+        unannounced: Vec::new(),
     }
 }
 

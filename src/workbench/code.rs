@@ -20,6 +20,8 @@ pub(super) struct Code {
     pub opaque: bool,
     /// A syntax error, as `line: message`.
     pub syntax_error: Option<String>,
+    /// What it names that reaches outside.
+    pub reaches: Vec<String>,
 }
 
 impl Code {
@@ -29,6 +31,7 @@ impl Code {
             reads: resolved.reads.union(&resolved.late_reads).cloned().collect(),
             writes: resolved.writes.keys().cloned().collect(),
             opaque: resolved.writes_anything,
+            reaches: analysis::outward(names).iter().map(ToString::to_string).collect(),
             syntax_error: names.syntax_error.as_ref().map(|error| format!("{}: {}", error.line, error.message)),
         }
     }

@@ -166,6 +166,8 @@ mod tests {
             reads: Vec::new(),
             writes: Vec::new(),
             syntax_error: None,
+            reaches: Vec::new(),
+            unannounced: Vec::new(),
         })
     }
 

@@ -7,7 +7,7 @@ use super::marks::Verdict;
 use super::record::Record;
 use super::{Edge, EdgeKind, StepRow};
 use crate::graph::{self, Need};
-use crate::step::{Execution, Name, Outcome, StepError, StepId};
+use crate::step::{Execution, Kind, Name, Outcome, StepError, StepId, unannounced};
 
 /// Most characters of an error in a row.
 const ERROR: usize = 300;
@@ -34,6 +34,23 @@ pub(super) fn row(entry: &Entry, verdict: &Verdict, record: Option<&Record>) -> 
         reads: entry.code.reads.clone(),
         writes: entry.code.writes.clone(),
         syntax_error: entry.code.syntax_error.clone(),
+        reaches: match entry.file.kind {
+            Kind::Shell => vec!["process: the programs that it names".to_owned()],
+            _ => entry.code.reaches.clone(),
+        },
+        unannounced: execution
+            .filter(|execution| execution.version == entry.version)
+            .map(beyond(entry))
+            .unwrap_or_default(),
+    }
+}
+
+/// Effects that the step's header does not announce.
+fn beyond(entry: &Entry) -> impl Fn(&Execution) -> Vec<String> {
+    let header = &entry.file.header;
+    |execution| {
+        let found = unannounced(&header.allow, &header.produces, &execution.effects);
+        found.iter().map(ToString::to_string).collect()
     }
 }
 

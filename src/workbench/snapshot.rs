@@ -105,6 +105,12 @@ pub struct StepRow {
     pub writes: Vec<Name>,
     /// A syntax error, as `line: message`.
     pub syntax_error: Option<String>,
+    /// What its text names that reaches outside, by kind and in words. It warns, and protects nothing.
+    #[serde(default)]
+    pub reaches: Vec<String>,
+    /// What its last execution did that its header's `allow` does not announce, in words.
+    #[serde(default)]
+    pub unannounced: Vec<String>,
 }
 
 /// That one step needs another.

@@ -7,6 +7,7 @@ use rustpython_parser::ast::{self, Expr};
 
 use super::super::builtins;
 use super::super::effects::FunctionId;
+use super::super::outward;
 use super::super::{Certainty, OccurrenceKind};
 use super::scope::Place;
 use super::state::{Held, Slot};
@@ -129,6 +130,7 @@ impl Walker<'_> {
             self.consume(held);
         }
         let arguments = self.arguments(e);
+        self.note_path(e);
         self.known_changes(e, &receiver, &values, &named);
         self.changes_by_arguments(&arguments, &values);
         let mut held = match &*e.func {
@@ -671,6 +673,47 @@ impl Walker<'_> {
             let exits = ["__exit__", "__aexit__"].iter().filter_map(|name| function.methods.get(*name));
             function.suspended && function.swallows || exits.into_iter().any(swallows)
         })
+    }
+
+    /// Notes what is called, and a path out of the run that is given to what opens files.
+    fn note_path(&mut self, e: &ast::ExprCall) {
+        let name = match &*e.func {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => return,
+        };
+        if self.parts_called.len() < 1000
+            && matches!(&*e.func, Expr::Attribute(_))
+            && let Some(path) = dotted(&e.func)
+        {
+            self.parts_called.insert(path);
+        }
+        let opens = matches!(
+            name,
+            "open"
+                | "Path"
+                | "listdir"
+                | "scandir"
+                | "walk"
+                | "load"
+                | "save"
+                | "connect"
+                | "chdir"
+                | "remove"
+                | "rmtree"
+                | "copy"
+        ) || ["read_", "to_", "load", "save", "copy"].iter().any(|start| name.starts_with(start));
+        if !opens || self.paths.len() >= 100 {
+            return;
+        }
+        for argument in &e.args {
+            if let Expr::Constant(constant) = argument
+                && let ast::Constant::Str(path) = &constant.value
+                && outward::leads_out(path)
+            {
+                self.paths.insert(path.chars().take(200).collect());
+            }
+        }
     }
 
     fn note_unknown(&mut self, e: &ast::ExprCall, callee: &Held) {

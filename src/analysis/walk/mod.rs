@@ -86,6 +86,10 @@ struct Walker<'s> {
     /// What class attributes may hold, for each class being read.
     class_held: Vec<Held>,
     occurrences: Vec<Noted>,
+    /// See [`super::StepNames::parts_called`].
+    parts_called: BTreeSet<String>,
+    /// See [`super::StepNames::paths`].
+    paths: BTreeSet<String>,
     imports: Vec<Import>,
     declared: BTreeSet<Name>,
     unknown_calls: BTreeSet<String>,
@@ -179,6 +183,8 @@ impl<'s> Walker<'s> {
             made_at: HashMap::new(),
             class_held: Vec::new(),
             occurrences: Vec::new(),
+            parts_called: BTreeSet::new(),
+            paths: BTreeSet::new(),
             imports: Vec::new(),
             declared: BTreeSet::new(),
             unknown_calls: BTreeSet::new(),

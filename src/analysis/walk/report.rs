@@ -23,6 +23,8 @@ impl Walker<'_> {
             writes_anything: frame.writes_anything,
             imports: std::mem::take(&mut self.imports),
             declared: std::mem::take(&mut self.declared),
+            parts_called: std::mem::take(&mut self.parts_called),
+            paths: std::mem::take(&mut self.paths),
             unknown_calls: std::mem::take(&mut self.unknown_calls),
             displays_last: matches!(body.last(), Some(Stmt::Expr(_))),
             ..StepNames::default()

@@ -93,7 +93,7 @@ fn files(dir: &Path) -> Result<Vec<File>, CliError> {
 
 fn document(snapshot: &Snapshot, files: &[File]) -> Value {
     let id = |place: usize| snapshot.steps.get(place).map(|row| &row.id);
-    let step = |row: &Arc<StepRow>| json!({"id": row.id, "kind": row.kind, "status": row.status, "reads": row.reads, "writes": row.writes});
+    let step = |row: &Arc<StepRow>| json!({"id": row.id, "kind": row.kind, "status": row.status, "reads": row.reads, "writes": row.writes, "reaches": row.reaches, "unannounced": row.unannounced});
     let edge = |edge: &crate::workbench::Edge| json!({"from": id(edge.from), "to": id(edge.to), "names": edge.names, "kind": edge.kind});
     json!({
         "steps": snapshot.steps.iter().map(step).collect::<Vec<_>>(),
@@ -176,6 +176,8 @@ mod tests {
             reads: vec![],
             writes: vec![],
             syntax_error: None,
+            reaches: Vec::new(),
+            unannounced: Vec::new(),
         })
     }
 

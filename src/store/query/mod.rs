@@ -6,6 +6,7 @@
 //! - [`Standing`]: the code and the values that stood at a moment ([`crate::store::Reader::at`]).
 //! - [`Affected`], [`Needed`]: what depends on a step, and what a step depends on, by recorded reads.
 //! - [`Touch`]: an execution that wrote or read a name.
+//! - [`Did`]: an effect of an execution, found by kind and target ([`EffectFilter`]).
 //! - [`Difference`], [`ExecutionDifference`]: two moments, two runs, two executions set side by side.
 //! - [`Artifact`]: a file that steps write, with versions of its own ([`ArtifactVersion`]).
 //! - [`Credit`]: what became of what an agent or a model proposed.
@@ -19,6 +20,7 @@ mod credit;
 mod cut;
 mod depends;
 mod diff;
+mod effects;
 mod log;
 mod moment;
 mod pair;
@@ -32,6 +34,7 @@ pub use artifacts::{Artifact, ArtifactVersion};
 pub use credit::Credit;
 pub use depends::{Affected, Needed};
 pub use diff::{Difference, EdgeDifference, StepAt, StepDifference, ValueDifference};
+pub use effects::{Did, EffectFilter};
 pub use log::{Entry, Happening, LogFilter};
 pub use moment::{InvalidMoment, Moment};
 pub use pair::ExecutionDifference;

@@ -105,7 +105,9 @@ impl Document {
         if let Some(error) = &execution.error {
             document.error(error, "error");
         }
-        let ruled = |effect: &&Effect| matches!(effect, Effect::Refused { .. } | Effect::Granted { .. });
+        let ruled = |effect: &&Effect| {
+            matches!(effect, Effect::Refused { .. } | Effect::Granted { .. } | Effect::PutBack { .. })
+        };
         for effect in execution.effects.iter().filter(ruled).take(20) {
             document.rest.push((Kind::Remark, format!("it {effect}")));
         }

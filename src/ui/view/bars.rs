@@ -231,6 +231,12 @@ fn quiet(model: &Model) -> String {
     if let Some(root) = &row.caused_by {
         parts.push(format!("because {root} failed"));
     }
+    if !row.unannounced.is_empty() {
+        parts.push(format!("not announced by its header: {}", row.unannounced.join(", ")));
+    }
+    if row.status == Status::Never && !row.reaches.is_empty() {
+        parts.push(format!("its text names {}", row.reaches.join("; ")));
+    }
     if !row.nondeterministic.is_empty() {
         parts.push(format!("not the same every time: {}", row.nondeterministic.join(", ")));
     }

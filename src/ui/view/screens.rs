@@ -132,6 +132,17 @@ fn tables_and_figures_are_shown() {
 }
 
 #[test]
+fn what_a_header_does_not_announce_is_marked_and_told() {
+    let mut snapshot = churn();
+    let mut step = (*snapshot.steps[0]).clone();
+    step.unannounced = vec!["wrote more.txt".to_owned()];
+    snapshot.steps[0] = step.into();
+    let screen = Stage::new(120, 40, snapshot).keys("g g").screen();
+    assert!(screen.contains("01_load_config !"), "{screen}");
+    assert!(screen.contains("not announced by its header: wrote more.txt"), "{screen}");
+}
+
+#[test]
 fn a_step_asks() {
     let ask = |wants, text: &str| Question { id: QuestionId(7), step: id("06_join"), text: text.to_owned(), wants };
     let questions = vec![ask(Wants::Line, "how many rows? ")];

@@ -137,12 +137,13 @@ impl List<'_> {
         };
         let patches = model.run.patches_of(&step.id);
         let badge = if patches > 0 { format!(" {}{patches}", pen.glyphs().patch) } else { String::new() };
+        let beyond = if step.unannounced.is_empty() { "" } else { " !" };
         let checking = model.run.snapshot.checking;
         let status = match brief(step, pen.glyphs().left) {
             status if checking && step.status != Status::Fresh => format!("was {status}"),
             status => status,
         };
-        let badge_width = text::width(&badge);
+        let badge_width = text::width(&badge) + beyond.len();
         let beside = room.saturating_sub(text::width(name) + badge_width + 2);
         // Where there is no room for all of it, the reason says more than the word that the sign stands for already.
         let status = match (step.status, status.split_once(' ')) {
@@ -161,6 +162,7 @@ impl List<'_> {
         let taken = text::width(&shown) + badge_width;
         self.name(pen, &shown, role, line);
         line.push_span(pen.span(badge, Role::Patch));
+        line.push_span(pen.span(beyond, Role::Warning));
         let rest = room.saturating_sub(taken + 2);
         if rest >= 4 || wide <= rest {
             let status = text::cut(&status, rest);
