@@ -138,7 +138,7 @@ fn a_replay_marks_first() {
     b  ran        [time]  marked by hand
     3 steps: 2 ran, 1 kept
     ");
-    assert_answer!(run.call("replay", &["--all", "--dry-run", "--json"]), @r#"{"plan":[{"id":"a","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0},{"id":"b","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0},{"id":"c","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0}]}"#);
+    assert_answer!(run.call("replay", &["--all", "--dry-run", "--json"]), @r#"{"plan":[{"id":"a","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0,"reaches":[]},{"id":"b","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0,"reaches":[]},{"id":"c","action":"run","certain":true,"why":"marked by hand","reasons":[{"reason":"invalidated","text":"marked by hand"}],"estimate_ms":0,"reaches":[]}]}"#);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn the_graph_is_drawn() {
 
     ○  05_apart  never
     ");
-    assert_answer!(run.call("graph", &["--format", "json"]), @r#"{"steps":[{"id":"01_load","kind":"step","status":"never","reads":[],"writes":["rows"]},{"id":"02_sort","kind":"step","status":"never","reads":["rows"],"writes":["rows"]},{"id":"03_fit","kind":"step","status":"never","reads":["rows"],"writes":["model"]},{"id":"04_report","kind":"step","status":"never","reads":["model"],"writes":[]},{"id":"05_apart","kind":"step","status":"never","reads":[],"writes":["note"]}],"artifacts":[],"edges":[{"from":"01_load","to":"02_sort","names":["rows"],"kind":"data"},{"from":"02_sort","to":"03_fit","names":["rows"],"kind":"data"},{"from":"03_fit","to":"04_report","names":["model"],"kind":"data"}]}"#);
+    assert_answer!(run.call("graph", &["--format", "json"]), @r#"{"steps":[{"id":"01_load","kind":"step","status":"never","reads":[],"writes":["rows"],"reaches":[],"unannounced":[]},{"id":"02_sort","kind":"step","status":"never","reads":["rows"],"writes":["rows"],"reaches":[],"unannounced":[]},{"id":"03_fit","kind":"step","status":"never","reads":["rows"],"writes":["model"],"reaches":[],"unannounced":[]},{"id":"04_report","kind":"step","status":"never","reads":["model"],"writes":[],"reaches":[],"unannounced":[]},{"id":"05_apart","kind":"step","status":"never","reads":[],"writes":["note"],"reaches":[],"unannounced":[]}],"artifacts":[],"edges":[{"from":"01_load","to":"02_sort","names":["rows"],"kind":"data"},{"from":"02_sort","to":"03_fit","names":["rows"],"kind":"data"},{"from":"03_fit","to":"04_report","names":["model"],"kind":"data"}]}"#);
 }
 
 #[test]

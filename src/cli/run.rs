@@ -104,7 +104,9 @@ pub(super) fn perform_and(
     if let Some(steps) = &steps {
         let mut document = report::document(steps);
         let unguarded = session.snapshot().engine.unguarded.clone();
-        document["unguarded"] = serde_json::json!(unguarded);
+        if !unguarded.is_empty() {
+            document["unguarded"] = serde_json::json!(unguarded);
+        }
         let line =
             if asked.is_ok() && !session.is_interrupted() { then(session, &mut document, context)? } else { None };
         match telling {
