@@ -37,6 +37,8 @@ fn what_answers_differently_with_the_same_inputs_is_found_and_marked() {
         38
     4 steps: 4 ran
     run 2 more times on the side: these answer differently with the same inputs, and are marked: 02_other, 03_hidden
+    by their texts alone, which can hide what they do and protect from nothing, these reach outside:
+      03_hidden  process: subprocess.run
     ");
     assert_answer!(run.call("status", &[]), @"
     01_same    fresh
