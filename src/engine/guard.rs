@@ -94,8 +94,10 @@ pub(super) fn real(dir: &Path) -> PathBuf {
 pub(super) struct Guard {
     dir: PathBuf,
     /// Paths that steps may not write.
-    protected: Vec<String>,
+    protected: Vec<PathBuf>,
     kept: BTreeMap<PathBuf, Kept>,
+    /// Counts how often it was noted.
+    turn: u64,
     /// The directories that hold them.
     folders: BTreeMap<PathBuf, (u64, u64)>,
     /// The run's directory, wherever it is moved.
@@ -108,6 +110,8 @@ pub(super) struct Guard {
 struct Kept {
     mark: Mark,
     content: Content,
+    /// When it was last there.
+    turn: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -167,9 +171,9 @@ impl Guard {
 
     /// The same for a copy of the run.
     pub(super) fn beside(&self, copy: &Path) -> Self {
-        let there = |path: &String| Some(copy.join(Path::new(path).strip_prefix(&self.dir).ok()?));
-        let protected = self.protected.iter().filter_map(there).map(|path| path.to_string_lossy().into_owned());
-        Self { dir: copy.to_owned(), protected: protected.collect(), ..Self::default() }
+        let there = |path: &PathBuf| Some(copy.join(path.strip_prefix(&self.dir).ok()?));
+        let protected = self.protected.iter().filter_map(there).collect();
+        Self { dir: copy.to_owned(), protected, ..Self::default() }
     }
 
     /// Has a directory of the engine's own, best on the same disk as the run.
@@ -179,37 +183,43 @@ impl Guard {
 
     /// Has these be the protected paths.
     pub(super) fn set(&mut self, protected: Vec<String>) {
-        self.protected = protected;
+        self.protected = protected.into_iter().map(PathBuf::from).collect();
     }
 
     /// Notes what is there now: before a step. What has not changed since is not read again.
     pub(super) fn note(&mut self) {
-        let mut kept = BTreeMap::new();
+        self.turn += 1;
+        let mut is_other = false;
         let mut all = 0;
         for path in paths(&self.dir, &self.protected) {
             let Ok(meta) = fs::symlink_metadata(&path) else { continue };
             let mark = mark(&meta);
-            let known = self.kept.remove(&path).filter(|known| known.mark == mark);
-            let content = match known {
-                Some(known) => known.content,
-                None if path.starts_with(self.dir.join(STORE)) => self.name(&path),
-                None if meta.is_file() && meta.len() <= LARGEST && all <= IN_ALL => {
-                    fs::read(&path).map_or(Content::Lost, |bytes| Content::Bytes(bytes.into()))
-                }
-                None => Content::Lost,
-            };
-            if let Content::Bytes(bytes) = &content {
-                all += bytes.len() as u64;
+            if let Some(known) = self.kept.get_mut(&path).filter(|known| known.mark == mark) {
+                known.turn = self.turn;
+                continue;
             }
-            kept.insert(path, Kept { mark, content });
+            is_other = true;
+            let content = if path.starts_with(self.dir.join(STORE)) {
+                self.name(&path)
+            } else if meta.is_file() && meta.len() <= LARGEST && all <= IN_ALL {
+                all += meta.len();
+                fs::read(&path).map_or(Content::Lost, |bytes| Content::Bytes(bytes.into()))
+            } else {
+                Content::Lost
+            };
+            self.kept.insert(path, Kept { mark, content, turn: self.turn });
         }
-        let folders: BTreeSet<&Path> = kept.keys().filter_map(|path| path.parent()).collect();
-        let found = folders.into_iter().filter(|folder| **folder != *self.dir).filter_map(|folder| {
-            let meta = fs::symlink_metadata(folder).ok()?;
-            Some((folder.to_owned(), self::mark(&meta).file))
-        });
-        self.folders = found.collect();
-        self.kept = kept;
+        let turn = self.turn;
+        let before = self.kept.len();
+        self.kept.retain(|_, kept| kept.turn == turn);
+        if is_other || self.kept.len() != before {
+            let folders: BTreeSet<&Path> = self.kept.keys().filter_map(|path| path.parent()).collect();
+            let found = folders.into_iter().filter(|folder| **folder != *self.dir).filter_map(|folder| {
+                let meta = fs::symlink_metadata(folder).ok()?;
+                Some((folder.to_owned(), self::mark(&meta).file))
+            });
+            self.folders = found.collect();
+        }
         if self.home.is_none() {
             self.home = fs::File::open(&self.dir).ok().map(Arc::new);
         }
@@ -227,6 +237,9 @@ impl Guard {
     /// After a step: puts back what it changed of them. What a person changed meanwhile stays.
     pub(super) fn put_back(&self, evidence: &Evidence) -> Vec<Effect> {
         let mut effects = Vec::new();
+        if !evidence.any && evidence.named.is_empty() {
+            return effects;
+        }
         if let Some(moved) = self.moved() {
             let done = fs::rename(&moved, &self.dir);
             let what = format!("moved the run to {}", moved.display());
@@ -341,9 +354,9 @@ fn told(what: String, failed: Option<String>) -> Effect {
 }
 
 /// The files among what is protected: those of the inbox and of the store one by one.
-fn paths(dir: &Path, protected: &[String]) -> Vec<PathBuf> {
+fn paths(dir: &Path, protected: &[PathBuf]) -> Vec<PathBuf> {
     let (inbox, store) = (dir.join(INBOX), dir.join(STORE));
-    let mut found: Vec<PathBuf> = protected.iter().map(PathBuf::from).filter(|p| *p != inbox && *p != store).collect();
+    let mut found: Vec<PathBuf> = protected.iter().filter(|p| **p != inbox && **p != store).cloned().collect();
     let entries = fs::read_dir(inbox).into_iter().flatten().flatten();
     found.extend(entries.map(|entry| entry.path()).take(SEARCHED));
     // What SQLite keeps beside it comes and goes.

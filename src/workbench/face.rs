@@ -95,6 +95,8 @@ mod tests {
             reads: vec!["x".into()],
             writes: Vec::new(),
             syntax_error: None,
+            reaches: Vec::new(),
+            unannounced: Vec::new(),
         })
     }
 
