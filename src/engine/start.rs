@@ -13,7 +13,7 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 21] = [
+const MODULES: [(&str, &str); 23] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
@@ -28,6 +28,8 @@ const MODULES: [(&str, &str); 21] = [
     ("magics", include_str!("worker/magics.py")),
     ("names", include_str!("worker/names.py")),
     ("packages", include_str!("worker/packages.py")),
+    ("piece", include_str!("worker/piece.py")),
+    ("process", include_str!("worker/process.py")),
     ("shown", include_str!("worker/shown.py")),
     ("space", include_str!("worker/space.py")),
     ("uses", include_str!("worker/uses.py")),

@@ -228,12 +228,23 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "warnings" => "the warnings filters".into(),
         "locale" => "the locale".into(),
         "decimal" => "the decimal context".into(),
+        "umask" => "the file mode mask".into(),
+        "gc" => "the garbage collector".into(),
+        "switchinterval" => "the threads' switch interval".into(),
+        "timezone" => "the time zone".into(),
+        "signals" => "signal handlers".into(),
+        "nice" => "the process's priority".into(),
+        "rlimits" => "the process's limits".into(),
+        "socket:timeout" => "the sockets' timeout".into(),
+        "csv:dialects" => "csv's dialects".into(),
+        "logging" => "how logging is set up".into(),
+        "trace" => "the trace function".into(),
         "pandas:options" => "pandas' options".into(),
         "matplotlib:figures" => "the open figures".into(),
         "matplotlib:rc" => "matplotlib's settings".into(),
         other => match other.strip_prefix("env:") {
             Some(variable) => format!("environment variable {variable}"),
-            None => format!("attribute {other}"),
+            None => format!("attribute {}", other.trim_start_matches(':').replace(':', ".")),
         },
     })
 }
@@ -241,6 +252,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
 fn prefix_in_words(prefix: &str) -> String {
     match prefix {
         "@env:" => "the environment".into(),
+        "@:" => "what steps replaced in libraries".into(),
         other => format!("module {}", other.trim_start_matches('@').trim_end_matches('.')),
     }
 }

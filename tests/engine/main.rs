@@ -12,6 +12,7 @@ mod held;
 mod libraries;
 mod limits;
 mod long;
+mod process;
 mod verify;
 
 use std::collections::BTreeMap;

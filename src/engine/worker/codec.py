@@ -65,6 +65,26 @@ def _function(code: types.CodeType, name: bytes, qualname: bytes, closure: Any) 
     return made
 
 
+def _function_of(module: bytes, code: types.CodeType, name: bytes, qualname: bytes, closure: Any) -> types.FunctionType:
+    made = types.FunctionType(code, _module(module).__dict__, _text(name), None, closure)
+    made.__qualname__ = _text(qualname)
+    return made
+
+
+def is_librarys_own(value: types.FunctionType) -> bool:
+    """Whether a function of another module is what the module itself holds under its name.
+
+    What is not was made for a step: `functools.wraps`, `contextmanager`, `singledispatch` and their like keep the step's
+    functions and values in the cells of a function of theirs.
+    """
+    if value.__closure__ is None:
+        return True
+    here: Any = sys.modules.get(value.__globals__.get("__name__", ""))
+    for part in value.__qualname__.split("."):
+        here = getattr(here, "__dict__", {}).get(part)
+    return here is value or getattr(here, "__func__", None) is value
+
+
 def _function_state(made: types.FunctionType, state: Any) -> None:
     made.__defaults__, made.__kwdefaults__, attributes, annotations, made.__doc__, module = state
     made.__module__ = None if module is None else _text(module)
@@ -195,7 +215,7 @@ class Pickler(pickle.Pickler):
         kind = type(value)
         if kind is types.FunctionType:
             if value.__globals__ is not NAMESPACE:
-                return NotImplemented
+                return NotImplemented if is_librarys_own(value) else self._reduce_made(value)
             name = self._owner.get(identity(value))
             if name is not None and name not in self._members:
                 return _definition, (_bytes(name),)
@@ -256,6 +276,22 @@ class Pickler(pickle.Pickler):
         if module.startswith("matplotlib."):
             raise Uncarryable("a figure or a part of one")
         return NotImplemented
+
+    def _reduce_made(self, value: types.FunctionType) -> Any:
+        """A function that a library made for a step, by its parts."""
+        home = value.__globals__.get("__name__")
+        if type(home) is not str or getattr(sys.modules.get(home), "__dict__", None) is not value.__globals__:
+            raise Uncarryable("a function of a module that is not there")
+        module = value.__module__
+        state = (
+            value.__defaults__, value.__kwdefaults__, _pairs(value.__dict__), _annotations(value),
+            None if self._digest else value.__doc__, _bytes(module) if type(module) is str else None,
+        )  # fmt: skip
+        self._keep.append(state)
+        self.places.add(identity(value.__dict__))
+        self.differs = True
+        head = (_bytes(home), value.__code__, _bytes(value.__name__), _bytes(value.__qualname__), value.__closure__)
+        return _function_of, head, state, None, None, _function_state
 
     def _reduce_class(self, value: type) -> Any:
         if value.__module__ != "__main__":

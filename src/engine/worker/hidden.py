@@ -14,22 +14,21 @@ import os
 import random
 import sys
 import types
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Collection, Iterable
 
-from . import changes
+from . import changes, process
+from .piece import Piece, Value
 
-Value = Any
 _ABSENT = object()
+_UNKNOWN = object()
+# What begins so is used by whoever calls anything: functions that steps replaced in libraries, attributes that they set
+# on classes of libraries, the streams that everything prints to.
+SHARED = "@:"
+_PROCESS_WIDE = frozenset(
+    ("sys", name)
+    for name in "stdout stderr stdin excepthook displayhook unraisablehook meta_path path_hooks dont_write_bytecode".split()
+)
 USED: set[str] = set()
-
-
-class Piece:
-    """One piece of hidden state: how to read it and how to set it."""
-
-    __slots__ = ("get", "put", "module")
-
-    def __init__(self, get: Callable[[], Value], put: Callable[[Value], None], module: str | None = None) -> None:
-        self.get, self.put, self.module = get, put, module
 
 
 class Environ:
@@ -79,7 +78,9 @@ class Hidden:
             "@cwd": Piece(os.getcwd, os.chdir),
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
+            **process.pieces(),
         }
+        self.classes: dict[tuple[str, str, str], Value] = {}  # attributes of libraries' classes that steps set: what was there
         self.base: dict[str, Value] = {}
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
         self.changes = changes.start()
@@ -216,18 +217,37 @@ class Hidden:
                 continue
             held = module.__dict__
             if len(held) == len(base) and all(base.get(key, _ABSENT) is value for key, value in held.items()):
-                for known in [n for n in values if n.startswith("@") and n[1:].rpartition(".")[0] == name]:
+                for known in [n for n in values if n.startswith("@") and n[1:].lstrip(":").rpartition(".")[0] == name]:
                     note(known, _ABSENT)
                 continue
             for key in [*held, *(k for k in base if k not in held)]:
                 if isinstance(key, str) and key not in _MODULE_OWN:
-                    if key not in held:
-                        note(f"@{name}.{key}", None)
-                    elif base.get(key, _ABSENT) is not held[key] and not _is_submodule(name, key, held[key]):
-                        note(f"@{name}.{key}", held[key])
+                    was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
+                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and (callable(was) or callable(now))
+                    piece = f"{SHARED}{name}.{key}" if shared else f"@{name}.{key}"
+                    if now is _ABSENT:
+                        note(piece, None)
+                    elif was is not now and not _is_submodule(name, key, now):
+                        note(piece, now)
                     else:
-                        note(f"@{name}.{key}", _ABSENT)
+                        note(piece, _ABSENT)
+        for (name, kind, key), was in self.classes.items():
+            now = _class_attribute(name, kind, key)
+            note(f"{SHARED}{name}:{kind}.{key}", _ABSENT if now is was else None if now is _ABSENT else now)
         return changed
+
+    def follow_classes(self, modules: Iterable[str], words: Collection[str], attributes: Collection[str], afresh: bool) -> None:
+        """Remembers what stands in the classes of `modules` that code names, under the attributes that it sets. What it
+        imported itself, `afresh`, may have been set by now: there it counts as set."""
+        for name in modules if attributes else ():
+            module = sys.modules.get(name)
+            if type(module) is not types.ModuleType or name in ("__main__", "builtins"):
+                continue
+            for kind in [word for word in words if isinstance(module.__dict__.get(word), type)]:
+                for key in attributes:
+                    now = _class_attribute(name, kind, key)
+                    if (name, kind, key) not in self.classes and not (afresh and now is _ABSENT):
+                        self.classes[name, kind, key] = _UNKNOWN if afresh else now
 
     def put(self, name: str, value: Value) -> None:
         """Sets a piece to `value`."""
@@ -243,9 +263,14 @@ class Hidden:
             else:
                 os.environ[key] = value
         else:
-            module, _, attribute = name[1:].rpartition(".")
+            module, _, attribute = name[1:].lstrip(":").rpartition(".")
+            module, _, kind = module.partition(":")
             if module not in sys.modules:
                 importlib.import_module(module)
+            if kind:
+                self.classes.setdefault((module, kind, attribute), _class_attribute(module, kind, attribute))
+                setattr(sys.modules[module].__dict__[kind], attribute, value)
+                return
             self.track(module)
             setattr(sys.modules[module], attribute, value)
 
@@ -261,7 +286,11 @@ class Hidden:
             else:
                 os.environ.pop(name[5:], None)
         else:
-            module, _, attribute = name[1:].rpartition(".")
+            module, _, attribute = name[1:].lstrip(":").rpartition(".")
+            module, _, kind = module.partition(":")
+            if kind:
+                self._reset_class(module, kind, attribute)
+                return
             base = self.modules.get(module, {})
             held = sys.modules.get(module)
             if held is not None:
@@ -269,6 +298,21 @@ class Hidden:
                     setattr(held, attribute, base[attribute])
                 else:
                     held.__dict__.pop(attribute, None)
+
+
+    def _reset_class(self, module: str, kind: str, attribute: str) -> None:
+        was = self.classes.get((module, kind, attribute), _UNKNOWN)
+        if was is _UNKNOWN:
+            raise ValueError(f"what {module}.{kind}.{attribute} was is not known")
+        if was is _ABSENT:
+            delattr(sys.modules[module].__dict__[kind], attribute)
+        else:
+            setattr(sys.modules[module].__dict__[kind], attribute, was)
+
+
+def _class_attribute(module: str, kind: str, attribute: str) -> Value:
+    held = getattr(sys.modules.get(module), "__dict__", {}).get(kind)
+    return held.__dict__.get(attribute, _ABSENT) if isinstance(held, type) else _ABSENT
 
 
 def _is_loading(module: str) -> bool:
@@ -449,6 +493,7 @@ _LIBRARY_PIECES: dict[str, Callable[[], Piece | None]] = {
     "@pandas:options": _pandas,
     "@matplotlib:rc": _rc_params,
     "@matplotlib:figures": _figures,
+    **{name: make for name, (_, make) in process.LATE.items()},
 }
 # Which module brings each. What one holds right after its import is what a run begins with: a step may import it and
 # set it in one go.
@@ -461,8 +506,9 @@ _LIBRARY_MODULES = {
     "@pandas:options": "pandas",
     "@matplotlib:rc": "matplotlib",
     "@matplotlib:figures": "matplotlib._pylab_helpers",
+    **{name: module for name, (module, _) in process.LATE.items()},
 }
 # Pieces whose values hold nothing that could change in place: one that is equal to what it was is what it was.
-PLAIN = frozenset("@random @cwd @sys:path @recursionlimit @inline @warnings @locale @decimal @numpy:random".split())
+PLAIN = process.PLAIN.union("@random @cwd @sys:path @recursionlimit @inline @warnings @locale @decimal @numpy:random".split())
 LIBRARIES = frozenset(_LIBRARY_MODULES.values())
 BUILTINS = set(vars(builtins))

@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import types
+import weakref
 from typing import Any, Iterable
 
 from . import codec
@@ -146,6 +147,10 @@ class Walker:
             if kind is types.FunctionType:
                 if value.__globals__ is not namespace:
                     makers.add(value.__module__)
+                    if not codec.is_librarys_own(value):
+                        found.ids.add(number)
+                        stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
+                        stack += value.__closure__ or ()
                     continue
                 own = owner.get(number)
                 if own is not None and own != name:
@@ -182,6 +187,14 @@ class Walker:
                 stack += [part for part in gc.get_referents(value) if not any(part is other for other in around)]
                 continue
             kinds.add(kind)
+            if kind.__module__ == "logging":
+                found.modules.add("logging")  # where what its objects keep is followed
+            if issubclass(kind, weakref.ref):
+                # What it says hangs on what it refers to.
+                referent = value()
+                if not is_foreign(type(referent).__module__):
+                    stack.append(referent)
+                del referent
             if _immutable_bases and isinstance(value, tuple(_immutable_bases)):
                 continue
             special = _special(value, kind)

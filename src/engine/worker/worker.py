@@ -21,14 +21,18 @@ import time
 import types
 from typing import Any, Collection, Iterable
 
-from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, shown, space, uses, walk, wall, wire
+from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, process, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
+_gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
 _COROUTINE = 0x80
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # Pieces that who draws from them changes, each with the word that tells who looks at one.
 GENERATORS = {"@random": "getstate", "@numpy:random": "get_state"}
-_ALWAYS = ("@inline", "@cwd", "@sys:path", "@recursionlimit", "@warnings", "@locale", "@decimal")
+_ALWAYS = (
+    "@inline", "@cwd", "@sys:path", "@recursionlimit", "@warnings", "@locale", "@decimal", "@trace",
+    *process.pieces(), *process.LATE,
+)  # fmt: skip
 
 
 class Worker:
@@ -87,6 +91,8 @@ class Worker:
         self.hidden.pieces["@inline"] = hidden.Piece(
             lambda: self.shown.inline, lambda value: setattr(self.shown, "inline", value)
         )  # fmt: skip
+        self.traced: tuple[Any, Any] = (None, None)
+        self.hidden.pieces["@trace"] = hidden.Piece(lambda: self.traced, lambda value: setattr(self, "traced", value))
         self.held = held.Holdings()
         self.hidden.pieces["@held"] = hidden.Piece(self.held.value, _release)
         self.hidden.start()
@@ -285,6 +291,7 @@ class Worker:
         pre = self._pre_closure(used)
         for module in pre.modules:
             self.hidden.track(module)
+        self.hidden.follow_classes(pre.modules, pre.words, pre.attributes, False)
         # Who sets attributes by computed names may do so to a module as soon as it is imported.
         self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
         self.hidden.before_step()
@@ -297,6 +304,7 @@ class Worker:
         start = _perf()
         self.files.active = True
         try:
+            self._trace(*self.traced)
             last = self._execute(tree, code, filename)
             if last is not None:
                 item = shown.forms(last)
@@ -307,6 +315,9 @@ class Worker:
             last = None
         except BaseException as failure:
             error = failure
+        # What looks at every line looks at the step's, not at ours.
+        self.traced = _gettrace(), _getprofile()
+        self._trace(None, None)
         took = (_perf() - start) // 1000
         self.asking = None
         # To describe an error looks into the files of steps: that is not the step's doing.
@@ -334,6 +345,13 @@ class Worker:
         observed, blob = self._observe(used, before, pre, digest, failed)
         reply["observation"] = observed
         self.wire.send(reply, blob)
+
+    @staticmethod
+    def _trace(trace: Any, profile: Any) -> None:
+        if trace is not _gettrace():
+            _settrace(trace)
+        if profile is not _getprofile():
+            _setprofile(profile)
 
     def _execute(self, tree: ast.Module, code: types.CodeType, filename: str) -> Any:
         """Runs the step; the value of a last expression comes back."""
@@ -435,10 +453,23 @@ class Worker:
             part = _Closure(self)
             part.add(statement.used.loads, statement.used, used.deferred)
             closure.merge(part, statement.bound)
+        closure.merge(self._called_by_any(), frozenset())
         closure.bound = set(used.bound)
         closure.stores |= used.whole.stores
         closure.attributes |= used.whole.attributes
         return closure
+
+    def _called_by_any(self) -> "_Closure":
+        """What any step may come to call without naming it uses: handlers, what stands in place of libraries' functions."""
+        found = _Closure(self)
+        for name in self.space.hidden:
+            if name.startswith(hidden.SHARED) or name in _CALLED:
+                reach = self.space.reach(name)
+                found.add(reach.refs, _NOTHING, {})
+                for body in reach.codes:
+                    code = names.code_names(body)
+                    found.add(code.loads, code, {})
+        return found
 
     def _observe(
         self, used: uses.Uses, before: "_Bindings", pre: "_Closure", digest: str, failed: bool
@@ -460,7 +491,10 @@ class Worker:
             unchanged = set()
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
+        imported = set(pre.modules)
         pre.arrived()
+        self.hidden.follow_classes(pre.modules - imported, pre.words, pre.attributes, True)
+        self._follow_containers(pre)
         self.held.look(self.children)
         hidden_changed = self.hidden.collect(hidden_values)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
@@ -588,12 +622,19 @@ class Worker:
                 if isinstance(value, (list, dict, set, bytearray)) and not key.startswith("__")
             ])  # fmt: skip
 
+    def _follow_containers(self, pre: "_Closure") -> None:
+        """A list or dict of a module that the step names can change in place: it is state."""
+        for name in pre.modules - {"sys", "os", "builtins"}:
+            base = self.hidden.modules.get(name)
+            if base is not None:
+                self.hidden.unlike(name, [word for word in pre.words if type(base.get(word)) in _CONTAINERS])
+
     def _hidden_reads(
         self, pre: "_Closure", known: dict[str, Any], changed: set[str]
     ) -> tuple[set[str], set[str]]:
         found = {name for name in _ALWAYS if name in self.hidden.pieces}
         found |= {n for n in known if n.startswith("@builtins.") and n[10:] in hidden.BUILTINS}
-        prefixes: set[str] = set()
+        prefixes: set[str] = {hidden.SHARED}
         for name, piece in self.hidden.pieces.items():
             # Libraries use one another: whoever uses any may come by what each keeps.
             if piece.module is not None and pre.tops and name not in GENERATORS:
@@ -635,15 +676,18 @@ class Worker:
         """Brings values over and takes names away; tells the components as they are then."""
         self.bindings = None
         touched: set[str] = set()
+        bad: list[str] = []
         for name in message.get("delete", ()):
             touched.add(name)
             if name.startswith("@"):
                 self.space.hidden.pop(name, None)
-                self.hidden.reset(name)
+                try:
+                    self.hidden.reset(name)
+                except Exception:  # what it was is not known
+                    bad.append(name)
             else:
                 self.namespace.pop(name, None)
         at = 0
-        bad: list[str] = []
         view = memoryview(data)
         for value in message.get("values", ()):
             part = view[at : at + value["size"]]
@@ -689,6 +733,11 @@ class Worker:
                 item["digest"] = component.digest if component is not None else None
                 found.append(item)
         self.wire.send({"variables": found})
+
+
+_CALLED = ("@signals", "@trace", "@logging")
+_NOTHING = names.CodeNames(*[frozenset()] * 5)
+_CONTAINERS = (list, dict, set, bytearray)
 
 
 class _Closure:

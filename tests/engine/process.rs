@@ -1,0 +1,81 @@
+//! What a step leaves in the process, in libraries, or behind functions that libraries made: who meets it runs again when
+//! it is another.
+
+use super::sound;
+
+/// Steps, with `{}` where the constant is that is edited.
+const CASES: [&[&str]; 21] = [
+    &["import logging\nlogging.getLogger('a').setLevel({})", "print(logging.getLogger('a').level)"],
+    &[
+        "import logging, io\nkept = io.StringIO()\nlogging.getLogger('x').addHandler(logging.StreamHandler(kept))\nlogging.getLogger('x').setLevel({}0)",
+        "logging.getLogger('x').info('hello')\nprint(repr(kept.getvalue()))",
+    ],
+    &["import csv\ncsv.register_dialect('mine', quoting={})", "import csv\nprint(csv.get_dialect('mine').quoting)"],
+    &["import socket\nsocket.setdefaulttimeout({})", "import socket\nprint(socket.getdefaulttimeout())"],
+    &["import os\nos.umask({})", "import os\nnow = os.umask(0)\nos.umask(now)\nprint(now)"],
+    &["import gc\ngc.set_threshold({}00)", "import gc\nprint(gc.get_threshold()[0])"],
+    &[
+        "import signal\ndef heard(*_):\n    print('heard', {})\nsignal.signal(signal.SIGUSR1, heard)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)",
+    ],
+    &["import os, time\nos.environ['TZ'] = 'UTC-{}'\ntime.tzset()", "import time\nprint(time.localtime(0).tm_hour)"],
+    &[
+        "import resource\nresource.setrlimit(resource.RLIMIT_CORE, ({}, {}))",
+        "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))",
+    ],
+    &[
+        "import functools\n@functools.singledispatch\ndef kind(_):\n    return 'any'",
+        "@kind.register(int)\ndef _whole(_):\n    return {}",
+        "print(kind(3))",
+    ],
+    &[
+        "from contextlib import contextmanager\nopened = []\n@contextmanager\ndef within():\n    opened.append({})\n    yield len(opened)",
+        "with within() as n:\n    print(n)",
+        "with within() as n:\n    print(n, opened)",
+    ],
+    &["import json\njson.JSONEncoder.default = lambda self, _: {}", "import json\nprint(json.dumps(object()))"],
+    &[
+        "import argparse\nargparse.ArgumentParser.hello = lambda self: {}",
+        "import argparse\nprint(argparse.ArgumentParser().hello())",
+    ],
+    &[
+        "import time\ntime.sleep = lambda _: {}",
+        "def nap():\n    import time\n    return time.sleep(1)",
+        "print(nap())",
+    ],
+    &["import keyword\nkeyword.kwlist.append('w{}')", "import keyword\nprint(keyword.kwlist[-1])"],
+    &[
+        "import weakref\nclass Node:\n    pass\nnode = Node()\nseen = weakref.ref(node)",
+        "if {} > 1:\n    del node",
+        "print(seen() is None)",
+    ],
+    &[
+        "import sys, io\nclass Marked(io.TextIOBase):\n    def __init__(self, out):\n        self.out = out\n    def write(self, text):\n        return self.out.write(text.replace('x', '{}'))\n    def flush(self):\n        self.out.flush()\nsys.stdout = Marked(sys.stdout)",
+        "print('axb')",
+    ],
+    &[
+        "import sys\ncalls = []\nsys.setprofile((lambda *event: calls.append(event[1])) if {} > 1 else None)",
+        "def g():\n    pass\ng()",
+        "import sys\nsys.setprofile(None)\nprint('call' in calls)",
+    ],
+    &["import threading\nown = threading.local()\nown.x = {}", "print(own.x)"],
+    &["import contextvars\nheld = contextvars.ContextVar('held', default=0)\nheld.set({})", "print(held.get())"],
+    &[
+        "import sqlite3\nbase = sqlite3.connect(':memory:')\nbase.execute('create table t(x)')",
+        "_ = base.execute('insert into t values({})')",
+        "print(base.execute('select x from t').fetchall())",
+    ],
+];
+
+#[test]
+fn what_a_step_leaves_in_the_process_or_in_libraries_is_seen() {
+    for case in CASES {
+        let with = |n: &str| -> Vec<String> { case.iter().map(|text| text.replace("{}", n)).collect() };
+        let (before, after) = (with("1"), with("3"));
+        sound(&steps(&before), &steps(&after));
+    }
+}
+
+fn steps(texts: &[String]) -> Vec<(&'static str, &str)> {
+    ["1", "2", "3"].into_iter().zip(texts.iter().map(String::as_str)).collect()
+}
