@@ -34,10 +34,18 @@ pub struct Resolved {
     pub reads_everything: bool,
     /// Whether it may write any name.
     pub writes_anything: bool,
-    /// What it needs: the place of each step with the names.
-    pub(super) needs: BTreeMap<Place, BTreeSet<Name>>,
+    /// What it needs: the place of each step with the names, both sorted. Lists, since they are small and many.
+    pub(super) needs: Box<[(Place, Box<[Name]>)]>,
     /// Functions that the names it writes may hold.
     pub(super) reach: BTreeMap<Name, Reach>,
+}
+
+impl Resolved {
+    /// The names that it needs from a step.
+    fn needs_from(&self, from: Place) -> Option<&[Name]> {
+        let at = self.needs.binary_search_by_key(&from, |(place, _)| *place).ok()?;
+        self.needs.get(at).map(|(_, names)| &**names)
+    }
 }
 
 /// All steps of a run, by place, with the names between them.
@@ -291,12 +299,13 @@ impl Inference {
             writes: std::mem::take(&mut linked.writes),
             ..Resolved::default()
         };
+        let mut needs: BTreeMap<Place, BTreeSet<Name>> = BTreeMap::new();
         for name in names.reads.keys() {
             if !is_builtin(name) || self.is_written_before(name, place) {
                 resolved.reads.insert(Arc::clone(name));
             }
             for from in self.reaching(name, place) {
-                resolved.needs.entry(from).or_default().insert(Arc::clone(name));
+                needs.entry(from).or_default().insert(Arc::clone(name));
             }
         }
         for (name, late) in &linked.late {
@@ -305,20 +314,21 @@ impl Inference {
                 // known: only a writer in between makes an edge of its own.
                 let known = late.carriers.iter().any(|carrier| *carrier == from || self.needs(*carrier, from, name));
                 if !known {
-                    resolved.needs.entry(from).or_default().insert(Arc::clone(name));
+                    needs.entry(from).or_default().insert(Arc::clone(name));
                 }
             }
         }
         if resolved.reads_everything {
             for name in self.writers.keys() {
                 for from in self.reaching(name, place) {
-                    resolved.needs.entry(from).or_default().insert(Arc::clone(name));
+                    needs.entry(from).or_default().insert(Arc::clone(name));
                 }
             }
             for from in self.wild_writers.range(..place) {
-                resolved.needs.entry(*from).or_default();
+                needs.entry(*from).or_default();
             }
         }
+        resolved.needs = needs.into_iter().map(|(from, names)| (from, names.into_iter().collect())).collect();
         resolved.reach = linked.reach_of_writes(&resolved.writes);
         resolved
     }
@@ -327,7 +337,7 @@ impl Inference {
         self.steps.get(&place).is_some_and(|entry| {
             entry.names.reads.contains_key(name)
                 && from < place
-                && entry.resolved.needs.get(&from).is_some_and(|names| names.contains(name))
+                && entry.resolved.needs_from(from).is_some_and(|names| names.iter().any(|needed| **needed == *name))
         })
     }
 }

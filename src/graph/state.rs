@@ -575,17 +575,17 @@ impl ExecutionStateGraph {
         let mut steps = Vec::with_capacity(changed.len());
         for place in changed {
             let Some(index) = self.at_place.get(&place).copied() else { continue };
-            let Some(needs) = self.inference.resolved(place).map(|resolved| resolved.needs.clone()) else { continue };
+            let Some(resolved) = self.inference.resolved(place) else { continue };
             let old: Vec<(EdgeIndex, NodeIndex)> = self
                 .graph
                 .edges_directed(index, Direction::Incoming)
                 .filter(|edge| edge.weight().kind == EdgeKind::Data)
                 .map(|edge| (edge.id(), edge.source()))
                 .collect();
-            let mut wanted: HashMap<NodeIndex, Vec<Name>> = HashMap::with_capacity(needs.len());
-            for (from, names) in needs {
-                if let Some(from) = self.at_place.get(&from) {
-                    wanted.insert(*from, names.into_iter().collect());
+            let mut wanted: HashMap<NodeIndex, Vec<Name>> = HashMap::with_capacity(resolved.needs.len());
+            for (from, names) in &resolved.needs {
+                if let Some(from) = self.at_place.get(from) {
+                    wanted.insert(*from, names.to_vec());
                 }
             }
             for (edge, from) in old {

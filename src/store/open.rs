@@ -317,7 +317,8 @@ pub(crate) fn connect(file: &Path, write: bool) -> Result<Connection, StoreError
     sql.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     sql.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     sql.pragma_update(None, "cell_size_check", true)?;
-    sql.pragma_update(None, "cache_size", -16_384)?;
+    // Several are open at once, and the system keeps what they read as well.
+    sql.pragma_update(None, "cache_size", if write { -8_192 } else { -4_096 })?;
     sql.set_prepared_statement_cache_capacity(128);
     mark::make_known(&sql)?;
     Ok(sql)
