@@ -65,6 +65,30 @@ fn edit(run: &Path, step: &str, from: &str, to: &str) {
     fs::rename(new, path).unwrap();
 }
 
+/// Runs a copy of the run in which a step is another.
+fn another(run: &Path, name: &str, step: &str, from: &str, to: &str) {
+    let other = run.with_file_name(name);
+    copy(run, &other);
+    edit(&other, step, from, to);
+    let home = run.parent().unwrap();
+    let mut reweave = Setup::reweave(home).env("HOME", home).arg("run").arg(&other).command();
+    // A step of the demo fails: that is what the demo is about.
+    assert!(reweave.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().code().is_some_and(|code| code < 2));
+}
+
+/// Copies a run without its record.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name());
+        match () {
+            () if name == ".reweave" => {}
+            () if path.is_dir() => copy(&path, &to.join(name)),
+            () => drop(fs::copy(&path, to.join(name)).unwrap()),
+        }
+    }
+}
+
 pub fn all() -> Vec<Scene> {
     let failed = |terminal: &mut Terminal, _: &Path| {
         go(terminal, "08_report/02_comfort");
@@ -94,21 +118,21 @@ pub fn all() -> Vec<Scene> {
             name: "state",
             act: |terminal, _| {
                 go(terminal, "07_score/01_regression");
-                terminal.keys("4").wait_for("type").keys("l").wait_for("▾").keys("+++");
+                terminal.keys("4").wait_for("shape").keys(" ").wait_quiet(Duration::from_millis(400)).keys("+++");
             },
             ..USUAL
         },
         Scene {
             name: "patch",
             act: |terminal, _| {
-                terminal.keys("gg5").wait_for("#1 agent").wait_for("parses").keys("y").wait_for("[x]").keys("++");
+                terminal.keys("gg5").wait_for("agent").keys("K").wait_for("#1 agent").wait_for("parses").keys("y").wait_for("[x]").keys("++");
             },
             ..USUAL
         },
         Scene {
             name: "trial",
             act: |terminal, _| {
-                terminal.keys("gg5").wait_for("#1 agent").keys("t").wait_for("fine   374 hours");
+                terminal.keys("gg5").wait_for("agent").keys("K").wait_for("#1 agent").keys("t").wait_for("fine   374 hours");
                 terminal.keys("t").wait_for("tests 2 of 3").keys("++");
             },
             ..USUAL
@@ -119,6 +143,16 @@ pub fn all() -> Vec<Scene> {
                 go(terminal, "06_fit/02_ridge");
                 edit(run, "06_fit/02_ridge", "RIDGE", "(RIDGE * 2)");
                 terminal.wait_for(" stale").keys("6").wait_for("a person").keys(" ").wait_for("RIDGE * 2");
+            },
+            ..USUAL
+        },
+        Scene {
+            name: "beside",
+            act: |terminal, run| {
+                another(run, "tuesday", "01_plan", "RIDGE = 1.0", "RIDGE = 40.0");
+                go(terminal, "07_score/01_regression");
+                terminal.keys("3B").wait_for("eside").bytes(b"\x15").keys("../tuesday\n").wait_for("beside ../tuesday");
+                terminal.keys("++");
             },
             ..USUAL
         },

@@ -16,7 +16,7 @@ use crate::run::STORE_DIR;
 /// Smaller runs are read before anyone could look at a picture.
 const WORTH_IT: usize = 300;
 /// The largest picture that is read, unpacked; one of 10,000 steps has some 5 MB.
-const LARGEST: u64 = 256 << 20;
+const LARGEST: u64 = 64 << 20;
 /// How hard it is packed: a little, since both ways are waited for.
 const LEVEL: i32 = 1;
 
