@@ -65,7 +65,7 @@ pub fn resolve(steps: &[(StepId, &StepNames)]) -> (Vec<Resolved>, Vec<Edge>) {
         for (from, names) in &resolved.needs {
             let from = places.binary_search(from).ok().and_then(|at| steps.get(at));
             if let Some((from, _)) = from {
-                let names = names.iter().cloned().collect();
+                let names = names.to_vec();
                 edges.push(Edge { from: from.clone(), to: to.clone(), names, kind: EdgeKind::Data });
             }
         }
