@@ -14,6 +14,8 @@ use crate::step::{CallFrame, Digest, Execution, FileContent, Outcome, Reason};
 pub(super) enum Choice {
     Keep(Arc<Execution>),
     Run(Vec<Reason>),
+    /// To tell, the step at this place was executed again, and came out differently: those after it are looked at anew.
+    Again(usize),
 }
 
 impl Engine {
@@ -33,8 +35,7 @@ impl Engine {
         // Some of what it used is known only to a process: have one that can tell.
         let line = walk.line.len();
         if let Some(place) = self.stand(walk, line, report)? {
-            // What was rebuilt is other than it was: what comes after is looked at anew by the caller.
-            let _ = place;
+            return Ok(Choice::Again(place));
         }
         Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
     }

@@ -101,7 +101,7 @@ impl Engine {
             let chosen = match self.compare_aside(&mut walk, task)? {
                 _ if blocked.is_some() => None,
                 Choice::Keep(execution) => Some(execution),
-                Choice::Run(_) => task.held.first().cloned(),
+                Choice::Run(_) | Choice::Again(_) => task.held.first().cloned(),
             };
             if let Some(why) = blocked {
                 self.lose(&mut walk, task, &why)?;

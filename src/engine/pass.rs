@@ -23,7 +23,10 @@ pub(super) struct Walk<'a> {
     /// Files that were changed from outside since a step left them.
     pub(super) edited: BTreeMap<String, FileContent>,
     pub(super) executed: usize,
+    /// How often the step at a place was executed again and came out differently.
+    pub(super) again: BTreeMap<usize, usize>,
 }
+
 impl<'a> Walk<'a> {
     pub(super) fn new(tasks: &'a [Task], goal: &'a Goal, edited: BTreeMap<String, FileContent>) -> Self {
         Self {
@@ -36,6 +39,7 @@ impl<'a> Walk<'a> {
             missing_files: BTreeMap::new(),
             edited,
             executed: 0,
+            again: BTreeMap::new(),
         }
     }
 

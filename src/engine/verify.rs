@@ -94,7 +94,7 @@ impl Engine {
             }
             let (execution, holds) = match self.compare_aside(&mut walk, task)? {
                 Choice::Keep(execution) => (Some(execution), true),
-                Choice::Run(_) => (task.held.first().cloned(), false),
+                Choice::Run(_) | Choice::Again(_) => (task.held.first().cloned(), false),
             };
             if let Some(execution) = execution {
                 if let Some(why) = walk.blocked_by_reads(&execution) {

@@ -33,6 +33,9 @@ const CHECKPOINT_AFTER: u64 = 100_000;
 /// What steps made can mostly be brought over without executing them: then this many times as much may be spent.
 const CHECKPOINT_IF_CARRIED: u64 = 4;
 
+/// How often a step may come out differently when it is executed again in one update.
+const MOST_AGAIN: usize = 3;
+
 /// The interpreter processes of one run, and the line of execution that they hold.
 #[derive(Debug)]
 pub struct Engine {
@@ -234,8 +237,9 @@ impl Engine {
                         }
                         at += 1;
                     }
-                    Ran::Diverged(place) => at = place + 1,
+                    Ran::Diverged(place) => at = self.go_on_after(&mut walk, place)?,
                 },
+                Choice::Again(place) => at = self.go_on_after(&mut walk, place)?,
             }
         }
         self.note_interpreter();
@@ -246,6 +250,25 @@ impl Engine {
             report(Report::Notice(problem));
         }
         Ok(())
+    }
+
+    /// Where the walk goes on after the step at `place` was executed again and came out differently. From now on each
+    /// state is kept before a step runs from it, so that none has to be made again; where even that does not help,
+    /// since what a step left can't be kept, there is no end to it.
+    fn go_on_after(&self, walk: &mut Walk<'_>, place: usize) -> Result<usize, EngineError> {
+        let times = walk.again.entry(place).or_default();
+        *times += 1;
+        match walk.tasks.get(place) {
+            Some(task) if *times > MOST_AGAIN => Err(EngineError {
+                what: format!(
+                    "{} answers differently each time, and what it leaves can be had again only by running it: the steps \
+                     after it can't be brought up to date, since one of them fails and what it did is undone",
+                    task.id
+                ),
+                hint: Some("on_error = \"continue\" in reweave.toml lets what a failed step did stand".into()),
+            }),
+            _ => Ok(place + 1),
+        }
     }
 
     /// Why an update stops before it would execute this step, if it does.
@@ -281,7 +304,9 @@ impl Engine {
                     }
                     (Action::Run, why)
                 }
-                None => (Action::Run, vec![Reason::InDoubt { why: "what a step before it makes decides".into() }]),
+                Some(Choice::Again(_)) | None => {
+                    (Action::Run, vec![Reason::InDoubt { why: "what a step before it makes decides".into() }])
+                }
             };
             let certain = !uncertain;
             uncertain |= action == Action::Run;
@@ -352,7 +377,12 @@ impl Engine {
         let Some(mut node) = self.live.take() else {
             return Err(EngineError { what: "no process holds the state before the step".into(), hint: None });
         };
-        if self.checkpoint_pays() || node.line.is_empty() && !self.checkpoints.is_empty() {
+        // What a step that fails did is undone, by going back to a process from before it.
+        let at_stake = self.uncarried && walk.goal.on_error == OnError::Block || !walk.again.is_empty();
+        if at_stake && node.can_begin()
+            || self.checkpoint_pays()
+            || node.line.is_empty() && !self.checkpoints.is_empty()
+        {
             self.checkpoint(&mut node)?;
         }
         report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: false });

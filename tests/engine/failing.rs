@@ -65,3 +65,37 @@ fn what_was_imported_before_is_there_whoever_imports_it_again_and_fails() {
     let steps = [("1", "import os"), ("2", "import os\n1 / 0\nos = None"), ("3", "print(os)")];
     assert_eq!(blocked(&steps), ["3"]);
 }
+
+#[test]
+fn a_failure_after_what_can_neither_be_carried_nor_made_again_alike_does_not_go_round_forever() {
+    // What the first step leaves has no form as bytes, and is another each time that it is made.
+    let steps = [
+        ("1", "import ctypes, time\nlibrary = ctypes.CDLL(None)\nnow = time.time_ns()"),
+        ("2", "1 / 0"),
+        ("3", "print(3)"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    let told = run.update(&steps);
+    assert_eq!(told.ran, ["1", "2", "3"]);
+    assert_eq!(told.results["3"], "3\n None");
+    assert_eq!(run.update(&steps).ran, [""; 0]);
+}
+
+#[test]
+fn what_can_not_even_be_kept_by_a_fork_ends_the_update_with_words() {
+    let steps = [
+        (
+            "1",
+            "import threading, time\nover = threading.Event()\nthreading.Thread(target=over.wait, daemon=True).start()\nnow = time.time_ns()",
+        ),
+        ("2", "1 / 0"),
+        ("3", "print(now > 0)"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    let (tasks, goal) = (run.tasks(&steps), run.goal.clone());
+    let said = run.engine.update(&tasks, &goal, &mut |_| {}).unwrap_err();
+    assert!(said.to_string().contains("1 answers differently each time"), "{said}");
+    // Where failures are let stand, there is nothing to go back to.
+    let mut run = Run::new(OnError::Continue);
+    assert_eq!(run.update(&steps).results["3"], "True\n None");
+}
