@@ -219,16 +219,7 @@ class Pickler(pickle.Pickler):
             name = self._owner.get(identity(value))
             if name is not None and name not in self._members:
                 return _definition, (_bytes(name),)
-            module = value.__module__
-            state = (
-                value.__defaults__, value.__kwdefaults__, _pairs(value.__dict__), _annotations(value),
-                None if self._digest else value.__doc__, _bytes(module) if type(module) is str else None,
-            )  # fmt: skip
-            self._keep.append(state)
-            self.places.add(identity(value.__dict__))
-            self.differs = True
-            head = (value.__code__, _bytes(value.__name__), _bytes(value.__qualname__), value.__closure__)
-            return _function, head, state, None, None, _function_state
+            return self._reduce_function(value, _function)
         if kind is types.CellType:
             try:
                 content = (True, value.cell_contents)
@@ -282,6 +273,9 @@ class Pickler(pickle.Pickler):
         home = value.__globals__.get("__name__")
         if type(home) is not str or getattr(sys.modules.get(home), "__dict__", None) is not value.__globals__:
             raise Uncarryable("a function of a module that is not there")
+        return self._reduce_function(value, _function_of, _bytes(home))
+
+    def _reduce_function(self, value: types.FunctionType, make: Callable[..., Any], *home: bytes) -> Any:
         module = value.__module__
         state = (
             value.__defaults__, value.__kwdefaults__, _pairs(value.__dict__), _annotations(value),
@@ -290,8 +284,8 @@ class Pickler(pickle.Pickler):
         self._keep.append(state)
         self.places.add(identity(value.__dict__))
         self.differs = True
-        head = (_bytes(home), value.__code__, _bytes(value.__name__), _bytes(value.__qualname__), value.__closure__)
-        return _function_of, head, state, None, None, _function_state
+        head = (*home, value.__code__, _bytes(value.__name__), _bytes(value.__qualname__), value.__closure__)
+        return make, head, state, None, None, _function_state
 
     def _reduce_class(self, value: type) -> Any:
         if value.__module__ != "__main__":
