@@ -78,7 +78,7 @@ impl Desk {
         };
         for path in found {
             match path {
-                Ok(path) if let Some(why) = self.own_files.holds(&path, false) => {
+                Ok(path) if let Some(why) = self.grounds.files.holds(&path, false) => {
                     self.refused(Area::Write, &path.to_string_lossy(), why);
                     return Ok(Fate::Done(Err(Errno::ROFS)));
                 }
@@ -88,15 +88,16 @@ impl Desk {
                 Err(error) => return Err(error),
             }
         }
-        if self.is_shared(held) {
-            self.raced.store(true, Ordering::SeqCst);
+        // From here on it may lead elsewhere than it was seen to. What it finds there can be had again.
+        if self.is_shared(held) && !self.raced.swap(true, Ordering::SeqCst) {
+            self.grounds.guard.note();
         }
         Ok(Fate::Pass)
     }
 
     fn rename(&self, old: &Place, new: &Place, flags: u64) -> io::Result<Fate> {
         for (place, whole) in [(old, true), (new, flags & EXCHANGE != 0)] {
-            if let Some(why) = self.own_files.holds(&place.full, whole) {
+            if let Some(why) = self.grounds.files.holds(&place.full, whole) {
                 self.refused(Area::Write, &place.full.to_string_lossy(), why);
                 return Ok(Fate::Done(Err(Errno::BUSY)));
             }
@@ -111,7 +112,7 @@ impl Desk {
 
     /// Whether the wall leaves a place open for writing.
     fn may_write(&self, path: &Path) -> bool {
-        if self.own.iter().any(|own| path.starts_with(own)) || path.starts_with("/dev/shm") {
+        if self.grounds.dirs.iter().any(|own| path.starts_with(own)) || path.starts_with("/dev/shm") {
             return true;
         }
         let policy = &self.settings.policy;

@@ -38,7 +38,7 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a StopHandle,
     pub(super) answers: &'a Answers,
     pub(super) interpreter: &'a str,
-    pub(super) guard: &'a mut Guard,
+    pub(super) guard: &'a Guard,
 }
 
 /// How much of what a step prints is passed on while it runs. One that prints without end would fill every queue
@@ -110,7 +110,9 @@ pub(super) fn execute(
         warden.begin(&task.id, node.process.pid);
     }
     let guarded = node.process.warden.clone().filter(|warden| !warden.mounted);
-    if guarded.is_some() {
+    // Where calls are decided on, only those that somebody could turn elsewhere change what they should not.
+    let is_noted_late = guarded.as_ref().is_some_and(|warden| warden.notes_for(bench.guard));
+    if guarded.is_some() && !is_noted_late {
         bench.guard.note();
     }
     let answers = task.answers(bench.settings.answered, &why);
@@ -156,7 +158,7 @@ pub(super) fn execute(
         Ending::Answered { json, data, cut } => (json, data, cut),
         Ending::Died { cut } => {
             execution.duration_us = elapsed(started);
-            if let Some(warden) = &guarded {
+            if let Some(warden) = guarded.filter(|warden| !is_noted_late || warden.may_have_changed()) {
                 let evidence = Evidence { any: warden.may_have_changed() || !warden.is_asked(), ..Evidence::default() };
                 execution.effects.extend(bench.guard.put_back(&evidence));
             }
@@ -199,7 +201,7 @@ pub(super) fn execute(
         fail_from_outside(&mut execution, Some(cut));
         alive = false;
     }
-    if let Some(warden) = &guarded {
+    if let Some(warden) = guarded.filter(|warden| !is_noted_late || warden.may_have_changed()) {
         let dir = &bench.settings.dir;
         let mut evidence = Evidence { any: warden.may_have_changed(), named: Vec::new() };
         for (kind, words) in &reply.observation.effects {

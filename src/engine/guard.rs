@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::disk::write_whole;
 use crate::run::CONFIG_FILE;
@@ -89,9 +89,21 @@ pub(super) fn real(dir: &Path) -> PathBuf {
     fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())
 }
 
-/// What the run's own files were before a step.
+/// What steps are held to: the directories of a run, and its own files in them.
+#[derive(Debug, Clone)]
+pub(super) struct Grounds {
+    /// As the kernel tells them.
+    pub(super) dirs: Vec<PathBuf>,
+    pub(super) files: OwnFiles,
+    pub(super) guard: Guard,
+}
+
+/// What the run's own files were before a step changed any: shared with who lets the calls go on that could.
+#[derive(Debug, Clone)]
+pub(super) struct Guard(Arc<Mutex<Noted>>);
+
 #[derive(Debug, Clone, Default)]
-pub(super) struct Guard {
+struct Noted {
     dir: PathBuf,
     /// Paths that steps may not write.
     protected: Vec<PathBuf>,
@@ -166,28 +178,55 @@ fn mark(meta: &Metadata) -> Mark {
 impl Guard {
     /// For the run in `dir`.
     pub(super) fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), ..Self::default() }
+        Self(Arc::new(Mutex::new(Noted { dir: dir.to_owned(), ..Noted::default() })))
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One of its own for who works beside this one in the same directory.
+    pub(super) fn apart(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.noted().clone())))
     }
 
     /// The same for a copy of the run.
     pub(super) fn beside(&self, copy: &Path) -> Self {
-        let there = |path: &PathBuf| Some(copy.join(path.strip_prefix(&self.dir).ok()?));
-        let protected = self.protected.iter().filter_map(there).collect();
-        Self { dir: copy.to_owned(), protected, ..Self::default() }
+        let noted = self.noted();
+        let there = |path: &PathBuf| Some(copy.join(path.strip_prefix(&noted.dir).ok()?));
+        let protected = noted.protected.iter().filter_map(there).collect();
+        Self(Arc::new(Mutex::new(Noted { dir: copy.to_owned(), protected, ..Noted::default() })))
+    }
+
+    /// Whether both are one.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Has a directory of the engine's own, best on the same disk as the run.
-    pub(super) fn name_in(&mut self, names: PathBuf) {
-        self.names = Some(names);
+    pub(super) fn name_in(&self, names: PathBuf) {
+        self.noted().names = Some(names);
     }
 
     /// Has these be the protected paths.
-    pub(super) fn set(&mut self, protected: Vec<String>) {
-        self.protected = protected.into_iter().map(PathBuf::from).collect();
+    pub(super) fn set(&self, protected: Vec<String>) {
+        self.noted().protected = protected.into_iter().map(PathBuf::from).collect();
     }
 
-    /// Notes what is there now: before a step. What has not changed since is not read again.
-    pub(super) fn note(&mut self) {
+    /// Notes what is there now: before a step, or before it does what could change it unseen. What has not changed
+    /// since is not read again, but looked at, which takes its time where there are many.
+    pub(super) fn note(&self) {
+        self.noted().note();
+    }
+
+    /// After a step: puts back what it changed of them. What a person changed meanwhile stays.
+    pub(super) fn put_back(&self, evidence: &Evidence) -> Vec<Effect> {
+        self.noted().put_back(evidence)
+    }
+}
+
+impl Noted {
+    fn note(&mut self) {
         self.turn += 1;
         let mut is_other = false;
         let mut all = 0;
@@ -234,8 +273,7 @@ impl Guard {
         if fs::hard_link(path, &to).is_ok() { Content::Named(to) } else { Content::Lost }
     }
 
-    /// After a step: puts back what it changed of them. What a person changed meanwhile stays.
-    pub(super) fn put_back(&self, evidence: &Evidence) -> Vec<Effect> {
+    fn put_back(&self, evidence: &Evidence) -> Vec<Effect> {
         let mut effects = Vec::new();
         if !evidence.any && evidence.named.is_empty() {
             return effects;
@@ -434,7 +472,7 @@ mod tests {
     #[test]
     fn what_a_step_changed_is_put_back_and_what_a_person_changed_stays() {
         let (dir, own, protected) = run();
-        let mut guard = Guard::new(dir.path());
+        let guard = Guard::new(dir.path());
         guard.name_in(own.path().to_owned());
         guard.set(protected);
         guard.note();

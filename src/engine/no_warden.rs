@@ -1,12 +1,11 @@
 //! Who decides at the call, on systems whose kernel can't be had to ask: nobody.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::brood::Brood;
-use super::guard::OwnFiles;
+use super::guard::{Grounds, Guard};
 use super::task::{EngineError, Settings};
 use super::wall::WallReply;
 use crate::step::{Effect, StepId};
@@ -30,8 +29,7 @@ impl Warden {
         _listener: Option<OwnedFd>,
         reply: &WallReply,
         _settings: &Settings,
-        _own: Vec<PathBuf>,
-        _own_files: OwnFiles,
+        _grounds: Grounds,
         _brood: Brood,
     ) -> Result<Arc<Self>, EngineError> {
         Ok(Arc::new(Self { missing: reply.missing(), mounted: reply.is_mounted() }))
@@ -48,6 +46,10 @@ impl Warden {
     }
 
     pub(super) fn is_asked(&self) -> bool {
+        false
+    }
+
+    pub(super) fn notes_for(&self, _guard: &Guard) -> bool {
         false
     }
 

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 
 use super::brood::Brood;
-use super::guard::OwnFiles;
+use super::guard::Grounds;
 use super::protocol::{AsideHead, AsideReply, Ask, Done, ForkReply, PutReply};
 use super::stream::{Incoming, pair, pipe, wait};
 use super::task::{EngineError, Settings, StopHandle};
@@ -54,13 +53,8 @@ impl Process {
         self.forked(None, false)
     }
 
-    /// The start of a line: a fork of a root, behind the wall if there is one. `own` are the directories of the run.
-    pub(super) fn fork_line(
-        &mut self,
-        settings: &Settings,
-        own: Vec<PathBuf>,
-        own_files: OwnFiles,
-    ) -> Result<Self, EngineError> {
+    /// The start of a line: a fork of a root, behind the wall if there is one.
+    pub(super) fn fork_line(&mut self, settings: &Settings, grounds: Grounds) -> Result<Self, EngineError> {
         let mut line = self.forked(None, self.has_wall)?;
         if self.has_wall {
             let reply: WallReply = line.answer()?;
@@ -68,7 +62,7 @@ impl Process {
                 Some(number) => Some(warden::fetch(line.pid, number)?),
                 None => None,
             };
-            line.warden = Some(Warden::new(listener, &reply, settings, own, own_files, self.brood.clone())?);
+            line.warden = Some(Warden::new(listener, &reply, settings, grounds, self.brood.clone())?);
             if reply.listener.is_some() {
                 // Nothing of a step runs there before its own descriptor of it is gone.
                 line.ask(&Ask::GoOn, &[], &[])?;

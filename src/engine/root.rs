@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::guard::real;
+use super::guard::{Grounds, real};
 use super::line::Node;
 use super::process::Process;
 use super::protocol::RootReply;
@@ -75,9 +75,9 @@ impl Engine {
     pub(super) fn line(&mut self) -> Result<Process, EngineError> {
         self.root()?;
         let (settings, tmp) = (self.settings.clone(), self.tmp.clone());
-        let own = vec![real(&settings.dir), real(&tmp)];
-        let own_files = self.own_files.clone();
-        self.root()?.fork_line(&settings, own, own_files)
+        let dirs = vec![real(&settings.dir), real(&tmp)];
+        let grounds = Grounds { dirs, files: self.own_files.clone(), guard: self.guard.clone() };
+        self.root()?.fork_line(&settings, grounds)
     }
 
     pub(super) fn root(&mut self) -> Result<&mut Process, EngineError> {

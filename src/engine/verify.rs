@@ -1,7 +1,6 @@
 //! The promise, checked on the run itself: everything is run from nothing on the side and compared with what is held.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use super::decide::Choice;
 use super::pass::Walk;
 use super::task::{EngineError, Goal, Report, StopHandle, Task};
 use super::walk::Engine;
-use crate::step::{Execution, FileContent, Name, StepId, Stream, Written};
+use crate::step::{Execution, FileContent, Name, Observation, StepId, Stream, Written};
 
 /// How a full run compares with what is held.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -139,13 +138,16 @@ impl Verification {
         };
         let mut tainted = Tainted::default();
         let mut differing = Tainted::default();
+        let mut before = Before::default();
         for task in &self.tasks {
             let (Some(held), Some(full)) = (self.standing.get(&task.id), full.get(&task.id)) else {
                 verified.skipped.push(task.id.clone());
+                before.skipped(full.get(&task.id));
                 continue;
             };
             verified.compared += 1;
-            let found = differences(held, full);
+            let found = differences(&before, held, full);
+            before.executed(held, full);
             if !found.is_empty() {
                 if !(differing.reaches(held) || differing.reaches(full)) {
                     verified.roots.push(task.id.clone());
@@ -199,8 +201,34 @@ pub(super) fn is_marked(execution: &Execution) -> bool {
     !execution.observation.nondeterministic.is_empty()
 }
 
+/// What names stand for on either side before a step: to bind one to the very value that it has is no change, and
+/// whether it is seen as one depends on which object the value was.
+#[derive(Debug, Default)]
+struct Before {
+    held: BTreeMap<Name, String>,
+    full: BTreeMap<Name, String>,
+}
+
+impl Before {
+    /// What a step that isn't held made in the full run is not known on the other side.
+    fn skipped(&mut self, full: Option<&Arc<Execution>>) {
+        for name in full.into_iter().flat_map(|full| full.observation.writes.keys()) {
+            self.held.remove(name);
+            self.full.remove(name);
+        }
+    }
+
+    fn executed(&mut self, held: &Execution, full: &Execution) {
+        for (names, side) in [(&mut self.held, held), (&mut self.full, full)] {
+            for (name, written) in &side.observation.writes {
+                names.insert(name.clone(), value(written.as_ref()));
+            }
+        }
+    }
+}
+
 /// Everything that a person could see in which two executions of a step differ.
-fn differences(held: &Execution, full: &Execution) -> Vec<Difference> {
+fn differences(before: &Before, held: &Execution, full: &Execution) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut compare = |what: String, a: String, b: String| {
         if without_addresses(&a) != without_addresses(&b) {
@@ -224,25 +252,28 @@ fn differences(held: &Execution, full: &Execution) -> Vec<Difference> {
     let own = |name: &Name| !then.incidental.contains_key(name) && !now.incidental.contains_key(name);
     let names: BTreeSet<&Name> = then.writes.keys().chain(now.writes.keys()).filter(|name| own(name)).collect();
     for name in names {
-        compare(format!("variable {name}"), value(then.writes.get(name)), value(now.writes.get(name)));
+        let written = |side: &Observation| side.writes.get(name).map(|written| value(written.as_ref()));
+        let stands = |side, names: &BTreeMap<Name, String>| written(side).or_else(|| names.get(name).cloned());
+        if stands(then, &before.held) != stands(now, &before.full) {
+            let shown = |side| written(side).unwrap_or_else(|| "not changed".into());
+            compare(format!("variable {name}"), shown(then), shown(now));
+        }
     }
     let paths: BTreeSet<&String> = then.files_written.keys().chain(now.files_written.keys()).collect();
     for path in paths {
-        let content = |side: &crate::step::Observation| {
-            side.files_written.get(path).map_or_else(String::new, |write| file(&write.after))
-        };
+        let content =
+            |side: &Observation| side.files_written.get(path).map_or_else(String::new, |write| file(&write.after));
         compare(format!("file {path}"), content(then), content(now));
     }
     found
 }
 
-fn value(written: Option<&Option<Written>>) -> String {
+fn value(written: Option<&Written>) -> String {
     match written {
-        None => "not changed".into(),
-        Some(None) => "deleted".into(),
+        None => "deleted".into(),
         // What can't be pickled is known by how it came about, not by what it is.
-        Some(Some(written)) if written.uncarryable.is_some() => "a value that can't be compared".into(),
-        Some(Some(written)) => format!("digest {}", written.digest),
+        Some(written) if written.uncarryable.is_some() => "a value that can't be compared".into(),
+        Some(written) => format!("digest {}", written.digest),
     }
 }
 

@@ -77,8 +77,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let last = self.base.as_ref().is_some_and(|base| Arc::strong_count(base) == 1);
         if last && self.tmp != std::env::temp_dir() {
-            // What is not empty stays: a step may find it again tomorrow.
-            let _ = std::fs::remove_dir(self.tmp.join("matplotlib"));
+            super::wall::clear_matplotlib(&self.tmp.join("matplotlib"));
             let _ = std::fs::remove_dir(&self.tmp);
         }
     }
@@ -334,7 +333,7 @@ impl Engine {
             checkpoints,
             base: self.base.clone(),
             own_files: self.own_files.clone(),
-            guard: self.guard.clone(),
+            guard: self.guard.apart(),
             tmp: self.tmp.clone(),
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
@@ -420,7 +419,7 @@ impl Engine {
             stop: &self.stop,
             answers: &self.answers,
             interpreter: &interpreter,
-            guard: &mut self.guard,
+            guard: &self.guard,
         };
         let done = execute(&mut bench, node, task, why, report)?;
         self.loaded(&done.execution);

@@ -216,6 +216,27 @@ pub(super) fn seed_matplotlib(place: &Path) {
     if std::fs::create_dir_all(place).is_err() {
         return;
     }
+    for (from, to) in of_matplotlib(place) {
+        if !to.exists() {
+            // Without them matplotlib makes its own.
+            let _ = std::fs::copy(&from, &to);
+        }
+    }
+}
+
+/// Takes away what is still as it was put there.
+pub(super) fn clear_matplotlib(place: &Path) {
+    for (from, to) in of_matplotlib(place) {
+        if std::fs::read(&from).is_ok_and(|own| std::fs::read(&to).is_ok_and(|copy| own == copy)) {
+            let _ = std::fs::remove_file(&to);
+        }
+    }
+    // What is not empty stays: a step may find it again tomorrow.
+    let _ = std::fs::remove_dir(place);
+}
+
+/// The user's own files of matplotlib, and where each is found in a directory of a run's.
+fn of_matplotlib(place: &Path) -> Vec<(PathBuf, PathBuf)> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let configured = std::env::var_os("MPLCONFIGDIR").map(PathBuf::from);
     let config = configured.clone().unwrap_or_else(|| home.join(".config/matplotlib"));
@@ -225,12 +246,6 @@ pub(super) fn seed_matplotlib(place: &Path) {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("fontlist-"))
             && path.extension().is_some_and(|ending| ending == "json")
     });
-    for from in lists.chain([config.join("matplotlibrc")]) {
-        let Some(name) = from.file_name() else { continue };
-        let to = place.join(name);
-        if !to.exists() {
-            // Without them matplotlib makes its own.
-            let _ = std::fs::copy(&from, &to);
-        }
-    }
+    let files = lists.chain([config.join("matplotlibrc")]);
+    files.filter_map(|from| Some((from.clone(), place.join(from.file_name()?)))).collect()
 }

@@ -24,7 +24,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::brood::{Brood, threads};
-use super::guard::OwnFiles;
+use super::guard::{Grounds, Guard};
 use super::leave::{Leave, Wish};
 use super::notify::{self, Call, Held};
 use super::task::{EngineError, Settings};
@@ -59,9 +59,8 @@ pub(super) struct Warden {
 pub(super) struct Desk {
     listener: Option<OwnedFd>,
     pub(super) settings: Settings,
-    /// Directories that are the run's own: sockets in them are too.
-    pub(super) own: Vec<PathBuf>,
-    pub(super) own_files: OwnFiles,
+    /// Sockets in the directories of the run are its own too.
+    pub(super) grounds: Grounds,
     brood: Brood,
     /// The process that a step runs in, for counting.
     runs_in: AtomicI32,
@@ -107,16 +106,14 @@ impl Warden {
         listener: Option<OwnedFd>,
         reply: &WallReply,
         settings: &Settings,
-        own: Vec<PathBuf>,
-        own_files: OwnFiles,
+        grounds: Grounds,
         brood: Brood,
     ) -> Result<Arc<Self>, EngineError> {
         let starts = listener.is_some();
         let desk = Arc::new(Desk {
             listener,
             settings: settings.clone(),
-            own,
-            own_files,
+            grounds,
             brood,
             runs_in: AtomicI32::new(0),
             budget: AtomicU64::new(0),
@@ -164,6 +161,11 @@ impl Warden {
     /// Whether the step was refused a process because it had as many as it may.
     pub(super) fn is_overrun(&self) -> bool {
         self.desk.overrun.load(Ordering::SeqCst)
+    }
+
+    /// Whether `guard` notes the run's own files before a call goes on that could change them unseen.
+    pub(super) fn notes_for(&self, guard: &Guard) -> bool {
+        self.is_asked() && self.desk.grounds.guard.is(guard)
     }
 
     /// Whether the step could have changed files of the run's own without anybody having seen it.
@@ -498,7 +500,7 @@ impl Desk {
         let found = rustix::fs::openat2(&root, &full, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), within)?;
         let here = notify::path_of(&found);
         let real = std::fs::read_link(&here)?;
-        let own = self.own.iter().any(|own| real.starts_with(own));
+        let own = self.grounds.dirs.iter().any(|own| real.starts_with(own));
         if !own && !self.may(held, Area::Network, &format!("unix:{}", real.display())) {
             return Ok(Fate::Done(Err(Errno::ACCESS)));
         }
@@ -534,7 +536,9 @@ impl Desk {
                 self.refused(Area::Network, "a name in the abstract space", "such sockets are open to other programs");
                 return Ok(Fate::Done(Err(Errno::ACCESS)));
             }
-            if let Some(why) = self.path_of_socket(held, address)?.and_then(|path| self.own_files.holds(&path, false)) {
+            if let Some(why) =
+                self.path_of_socket(held, address)?.and_then(|path| self.grounds.files.holds(&path, false))
+            {
                 self.refused(Area::Write, &String::from_utf8_lossy(address.get(2..).unwrap_or_default()), why);
                 return Ok(Fate::Done(Err(Errno::ROFS)));
             }

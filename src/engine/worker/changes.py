@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import atexit
 import sys
-from typing import Any, Dict, Set
+from itertools import compress
+from operator import attrgetter, ne
+from typing import Any, Dict, List, Set
 
 from . import kernel
 
+_value = attrgetter("value")
 _VERSION_OFFSET = 24  # after reference count, type, and number of items
 
 
@@ -56,29 +59,33 @@ class _Versions(Changes):
         super().__init__()
         self._number = ctypes.c_uint64
         self._views: Dict[str, Any] = {}
-        self._seen: Dict[str, int] = {}
+        self._seen: List[int] = []  # in the order of the views
 
     def follow(self, key: str, held: Dict[str, Any]) -> None:
         if key in self._dicts:
             self.forget(key)
         super().follow(key, held)
         view = self._views[key] = self._number.from_address(id(held) + _VERSION_OFFSET)
-        self._seen[key] = view.value
+        self._seen.append(view.value)
 
     def forget(self, key: str) -> None:
         super().forget(key)
-        self._views.pop(key, None)
-        self._seen.pop(key, None)
+        if key in self._views:
+            del self._seen[list(self._views).index(key)]
+            del self._views[key]
 
     def is_changed(self, key: str) -> bool:
-        return key in self._changed or key in self._views and self._views[key].value != self._seen[key]
+        if key in self._changed:
+            return True
+        view = self._views.get(key)
+        return view is not None and view.value != self._seen[list(self._views).index(key)]
 
     def take(self) -> Set[str]:
-        now = {key: view.value for key, view in self._views.items()}
+        now = list(map(_value, self._views.values()))
         found = self._changed
         self._changed = set()
         if now != self._seen:
-            found.update(key for key, version in now.items() if self._seen[key] != version)
+            found.update(compress(self._views, map(ne, now, self._seen)))
             self._seen = now
         return found
 

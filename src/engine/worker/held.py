@@ -20,6 +20,7 @@ except ImportError:  # where nothing forks
 
 _WRITABLE = ", open for writing"
 _listdir, _readlink, _fstat = os.listdir, os.readlink, os.stat
+_open, _read_some, _close = os.open, os.read, os.close
 _monotonic, _sleep = time.monotonic, time.sleep
 # How long a thread that Python has done with is given to end, in seconds.
 _MOMENT = 0.05
@@ -151,10 +152,16 @@ def _is_open(number: int) -> bool:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read()
+        fd = _open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            parts = []
+            while part := _read_some(fd, 1 << 16):
+                parts.append(part)
+        finally:
+            _close(fd)
     except OSError:
         return ""
+    return b"".join(parts).decode("ascii", "replace")
 
 
 def _descriptor(number: str) -> tuple[str, str] | None:

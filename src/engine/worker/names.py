@@ -60,6 +60,8 @@ def code_names(code: types.CodeType) -> CodeNames:
 def joined(parts: Iterable[CodeNames]) -> CodeNames:
     """What several code objects name together."""
     parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
     return CodeNames(*(frozenset().union(*(part[i] for part in parts)) for i in range(5)))
 
 

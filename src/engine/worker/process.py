@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal
 import gc
 import os
 import signal
@@ -11,7 +12,7 @@ from typing import Any, Callable
 
 from .piece import Piece, Value
 
-_umask, _getsignal = os.umask, signal.getsignal
+_umask, _getsignal = os.umask, _signal.getsignal  # what is not put into words of an enumeration
 # Those that the worker sets itself are left out.
 _SIGNALS = sorted(set(signal.Signals) - {signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGINT)})
 

@@ -30,6 +30,9 @@ if hasattr(types, "GenericAlias"):
 
 def learn_atoms() -> None:
     """Adds immutable types of modules that have been imported meanwhile."""
+    if _imported == [len(sys.modules)]:
+        return
+    _imported[:] = [len(sys.modules)]
     for module, names in (
         ("datetime", ("date", "datetime", "time", "timedelta", "timezone")),
         ("decimal", ("Decimal",)),
@@ -58,6 +61,7 @@ def learn_atoms() -> None:
 
 
 _learned: set[Any] = set()
+_imported: list[int] = []  # how many modules there were at the last look
 _index_bases: list[type] = []
 _immutable_bases: list[type] = []
 

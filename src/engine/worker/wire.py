@@ -16,7 +16,7 @@ from typing import Any
 
 _HEADER = struct.Struct("<IQ")
 _SMALL = 1 << 16  # bytes that are copied rather than sent by themselves, so that the engine is woken once
-_dumps = json.dumps
+_dumps = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _loads = json.loads
 _exit = os._exit
 
@@ -38,7 +38,7 @@ class Wire:
 
     def send(self, message: dict[str, Any], data: bytes = b"", fds: list[int] | None = None) -> None:
         """Sends a message, and descriptors with it; a vanished engine ends the process."""
-        text = _dumps(message, ensure_ascii=True, separators=(",", ":")).encode()
+        text = _dumps(message).encode()
         head = _HEADER.pack(len(text), len(data)) + text
         try:
             if fds:

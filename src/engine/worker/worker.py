@@ -19,6 +19,8 @@ import signal
 import sys
 import time
 import types
+from itertools import compress
+from operator import ne
 from typing import Any, Collection, Iterable
 
 from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, process, shown, space, uses, walk, wall, wire
@@ -922,8 +924,8 @@ class _Bindings:
     def changed(self, before: "_Bindings") -> set[str]:
         """The names that came, went, or stand for another object than they did `before`."""
         keys, ids, count = self._keys, self._ids, len(before._keys)
-        if keys[:count] == before._keys and ids[:count] == before._ids:
-            return set(keys[count:])
+        if keys[:count] == before._keys:
+            return {*keys[count:], *compress(keys, map(ne, ids, before._ids))}
         now, then = dict(zip(keys, ids)), dict(zip(before._keys, before._ids))
         return {n for n, number in now.items() if then.get(n) != number} | (then.keys() - now.keys())
 
