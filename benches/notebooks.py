@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 OWN = {".reweave", "recorded"}
 
 
@@ -52,7 +53,9 @@ class Reweave:
         steps = self.update(run)["steps"]
         for step in steps:
             error = step["error"] and (step["error"]["type"], step["error"]["message"])
-            found[step["id"]] = (step["status"], step["stdout"], step["display"], error)
+            told = (step["status"], step["stdout"], step["display"], error)
+            # Where an object lies is chance.
+            found[step["id"]] = ADDRESS.sub("0x", json.dumps(told))
         for step in [step["id"] for step in reversed(steps) if step["status"] == "fresh"][:1]:
             for variable in self.call("state", run, "--at", step, "--python", self.python)["variables"]:
                 if " at 0x" not in variable["repr"]:

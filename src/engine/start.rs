@@ -13,7 +13,7 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 23] = [
+const MODULES: [(&str, &str); 25] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("codec", include_str!("worker/codec.py")),
@@ -25,6 +25,7 @@ const MODULES: [(&str, &str); 23] = [
     ("inside", include_str!("worker/inside.py")),
     ("ipython", include_str!("worker/ipython.py")),
     ("kernel", include_str!("worker/kernel.py")),
+    ("libraries", include_str!("worker/libraries.py")),
     ("magics", include_str!("worker/magics.py")),
     ("names", include_str!("worker/names.py")),
     ("packages", include_str!("worker/packages.py")),
@@ -32,6 +33,7 @@ const MODULES: [(&str, &str); 23] = [
     ("process", include_str!("worker/process.py")),
     ("shown", include_str!("worker/shown.py")),
     ("space", include_str!("worker/space.py")),
+    ("standard", include_str!("worker/standard.py")),
     ("uses", include_str!("worker/uses.py")),
     ("walk", include_str!("worker/walk.py")),
     ("wall", include_str!("worker/wall.py")),

@@ -4,7 +4,7 @@
 use super::sound;
 
 /// Steps, with `{}` where the constant is that is edited.
-const CASES: [&[&str]; 21] = [
+const CASES: [&[&str]; 31] = [
     &["import logging\nlogging.getLogger('a').setLevel({})", "print(logging.getLogger('a').level)"],
     &[
         "import logging, io\nkept = io.StringIO()\nlogging.getLogger('x').addHandler(logging.StreamHandler(kept))\nlogging.getLogger('x').setLevel({}0)",
@@ -57,6 +57,45 @@ const CASES: [&[&str]; 21] = [
         "import sys\ncalls = []\nsys.setprofile((lambda *event: calls.append(event[1])) if {} > 1 else None)",
         "def g():\n    pass\ng()",
         "import sys\nsys.setprofile(None)\nprint('call' in calls)",
+    ],
+    &[
+        "import mimetypes\nmimetypes.add_type('text/x{}', '.zz')",
+        "import mimetypes\nprint(mimetypes.guess_type('a.zz'))",
+        "import mimetypes\nprint(mimetypes.guess_extension('text/x1'), mimetypes.guess_type('a.html'))",
+    ],
+    &[
+        "import abc\nclass Shape(abc.ABC):\n    pass\nclass Disc:\n    pass",
+        "if {} > 1:\n    Shape.register(Disc)",
+        "print(isinstance(Disc(), Shape))",
+    ],
+    &[
+        "import collections.abc\nclass Row:\n    pass\nif {} > 1:\n    collections.abc.Sequence.register(Row)",
+        "print(isinstance(Row(), collections.abc.Sequence))",
+    ],
+    &[
+        "import codecs\ncodecs.register_error('mine', lambda e: ('{}', e.end))",
+        "print('a\u{e9}b'.encode('ascii', 'mine'))",
+    ],
+    &[
+        "import codecs\ndef found(name):\n    return codecs.lookup('utf-{}6' if {} < 2 else 'utf-8') if name == 'mine' else None\ncodecs.register(found)",
+        "print('ab'.encode('mine'))",
+    ],
+    &[
+        "import copyreg\nclass Point:\n    pass\ndef made():\n    point = Point()\n    point.x = {}\n    return point\ncopyreg.pickle(Point, lambda point: (made, ()))",
+        "import copy\nprint(copy.copy(Point()).x)",
+    ],
+    &[
+        "import sqlite3\nsqlite3.register_adapter(complex, lambda c: 'c{}')",
+        "import sqlite3\nprint(sqlite3.connect(':memory:').execute('select ?', (1j,)).fetchone())",
+    ],
+    &[
+        "import xml.etree.ElementTree as ET\nET.register_namespace('p{}', 'http://x')",
+        "import xml.etree.ElementTree as ET\nprint(ET.tostring(ET.Element('{http://x}a')))",
+    ],
+    &["import calendar\ncalendar.setfirstweekday({})", "import calendar\nprint(calendar.month(2024, 1)[:60])"],
+    &[
+        "import sys\nif hasattr(sys, 'set_int_max_str_digits'):\n    sys.set_int_max_str_digits({}000)",
+        "import sys\nprint(len(str(10 ** 900)), getattr(sys, 'get_int_max_str_digits', int)())",
     ],
     &["import threading\nown = threading.local()\nown.x = {}", "print(own.x)"],
     &["import contextvars\nheld = contextvars.ContextVar('held', default=0)\nheld.set({})", "print(held.get())"],

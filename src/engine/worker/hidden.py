@@ -8,7 +8,6 @@ A piece that is as it was when the run began is absent.
 from __future__ import annotations
 
 import builtins
-import collections
 import importlib
 import os
 import random
@@ -16,8 +15,8 @@ import sys
 import types
 from typing import Any, Callable, Collection, Iterable
 
-from . import changes, process
-from .piece import Piece, Value
+from . import changes, libraries, process, standard
+from .piece import OTHERWISE, Piece, Value
 
 _ABSENT = object()
 _UNKNOWN = object()
@@ -28,7 +27,6 @@ _PROCESS_WIDE = frozenset(
     ("sys", name)
     for name in "stdout stderr stdin excepthook displayhook unraisablehook meta_path path_hooks dont_write_bytecode".split()
 )
-USED: set[str] = set()
 
 
 class Environ:
@@ -74,12 +72,13 @@ class Hidden:
         self.environ = Environ()
         self._environ_seen = self.environ.base
         self.pieces: dict[str, Piece] = {
-            "@random": Piece(random.getstate, random.setstate),
             "@cwd": Piece(os.getcwd, os.chdir),
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
             **process.pieces(),
+            **standard.REGISTERED.pieces(),
         }
+        standard.REGISTERED.install()
         self.classes: dict[tuple[str, str, str], Value] = {}  # attributes of libraries' classes that steps set: what was there
         self.base: dict[str, Value] = {}
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
@@ -87,8 +86,8 @@ class Hidden:
         self.changes.follow("", sys.modules)
         self.seeded: set[str] = set()  # generators that the step set before it drew from them
         self.by_chance = False  # whether it had one seeded by the system
-        self.used = USED  # pieces that it looked at, where they tell
-        self.pieces["@random"] = Piece(random.getstate, random.setstate)
+        self.used = libraries.USED  # pieces that it looked at, where they tell
+        self.pieces["@random"] = Piece(random.getstate, random.setstate, OTHERWISE)
         self._follow_seeds("@random", random, "seed", "setstate")
 
     def _follow_seeds(self, name: str, module: Any, *setters: str) -> None:
@@ -132,12 +131,14 @@ class Hidden:
 
     def learn(self, done: str | None = None) -> None:
         """Adds what libraries that were imported meanwhile keep; `done` has just been, by its last line."""
-        for name, make in _LIBRARY_PIECES.items():
-            if name not in self.pieces and (_LIBRARY_MODULES[name] == done or not _is_loading(_LIBRARY_MODULES[name])):
-                piece = make()
+        for name, late in libraries.LATE.items():
+            if name not in self.pieces and late.module in sys.modules and (late.module == done or not _is_loading(late.module)):
+                piece = late.make()
                 if piece is not None:
                     self.pieces[name] = piece
                     self.base[name] = piece.get()
+                    if name == "@torch:random":
+                        self._follow_seeds(name, sys.modules["torch"], "manual_seed", "set_rng_state")
 
     def move(self, home: str, copy: str) -> None:
         """From now on the process works in a copy of `home`: what is told of places in it is told as of `home`."""
@@ -251,8 +252,8 @@ class Hidden:
 
     def put(self, name: str, value: Value) -> None:
         """Sets a piece to `value`."""
-        if name in _LIBRARY_PIECES and name not in self.pieces:
-            importlib.import_module(_LIBRARY_MODULES[name])
+        if name in libraries.LATE and name not in self.pieces:
+            importlib.import_module(libraries.LATE[name].module)
             self.learn()
         if name in self.pieces:
             self.pieces[name].put(value)
@@ -336,179 +337,9 @@ def _same(left: Value, right: Value) -> bool:
         return False
 
 
-def _numpy_random() -> Piece | None:
-    mtrand = sys.modules.get("numpy.random.mtrand")
-    if mtrand is None or not hasattr(mtrand, "_rand"):
-        return None
-
-    def get() -> Value:
-        state = mtrand._rand.get_state()
-        if not isinstance(state, tuple):
-            return repr(state)  # of a generator that was put in its place: it can't be set again by its state
-        name, keys, at, has, cached = state
-        return (name, keys.tobytes(), at, has, cached)
-
-    def put(value: Value) -> None:
-        import numpy
-
-        mtrand._rand.set_state((value[0], numpy.frombuffer(value[1], dtype=numpy.uint32), *value[2:]))
-
-    return Piece(get, put, "numpy")
-
-
-def _numpy_print() -> Piece | None:
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not hasattr(numpy, "set_printoptions"):
-        return None
-
-    def get() -> Value:
-        options = dict(numpy.get_printoptions())
-        options.pop("override_repr", None)
-        return (options, numpy.geterr())
-
-    def put(value: Value) -> None:
-        numpy.set_printoptions(**value[0])
-        numpy.seterr(**value[1])
-
-    return Piece(get, put, "numpy")
-
-
-def _decimal() -> Piece | None:
-    decimal = sys.modules.get("decimal")
-    if decimal is None:
-        return None
-    return Piece(lambda: repr(decimal.getcontext()), lambda v: decimal.setcontext(eval(v, dict(vars(decimal)))), "decimal")
-
-
-def _locale() -> Piece | None:
-    locale = sys.modules.get("locale")
-    if locale is None or not hasattr(locale, "LC_ALL"):
-        return None
-    return Piece(lambda: locale.setlocale(locale.LC_ALL), lambda v: locale.setlocale(locale.LC_ALL, v) and None)
-
-
-def _warnings() -> Piece | None:
-    warnings = sys.modules.get("warnings")
-    if warnings is None:
-        return None
-
-    def put(value: Value) -> None:
-        warnings.filters[:] = value
-        warnings._filters_mutated() if hasattr(warnings, "_filters_mutated") else None
-
-    return Piece(lambda: list(warnings.filters), put)
-
-
-def _pandas() -> Piece | None:
-    config = sys.modules.get("pandas._config.config")
-    if config is None or not hasattr(config, "_global_config"):
-        return None
-
-    seen: list[Any] = [None, None]
-
-    def nested(tree: Any) -> Any:
-        return {key: nested(value) for key, value in tree.items()} if isinstance(tree, dict) else tree
-
-    def get() -> dict[str, Any]:
-        # To compare is cheaper than to make the flat form, and nearly always all that is needed.
-        if seen[0] != config._global_config:
-            seen[:] = nested(config._global_config), flat(config._global_config)
-        return seen[1]
-
-    def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in tree.items():
-            if isinstance(value, dict):
-                found.update(flat(value, f"{prefix}{key}."))
-            else:
-                found[prefix + key] = value
-        return found
-
-    def put(value: Value) -> None:
-        now = flat(config._global_config)
-        for key, wanted in value.items():
-            if now.get(key, _ABSENT) != wanted:
-                config.set_option(key, wanted)
-
-    return Piece(get, put, "pandas")
-
-
-def _rc_params() -> Piece | None:
-    matplotlib = sys.modules.get("matplotlib")
-    if matplotlib is None or not hasattr(matplotlib, "rcParams"):
-        return None
-
-    def put(value: Value) -> None:
-        dict.update(matplotlib.rcParams, value)
-
-    return Piece(lambda: dict(dict.items(matplotlib.rcParams)), put, "matplotlib")
-
-
-class _Figures(collections.OrderedDict):  # type: ignore[type-arg]
-    """Stands in place of pyplot's table of open figures, and tells when it is looked into."""
-
-
-def _telling(name: str) -> Callable[..., Any]:
-    wrapped = getattr(collections.OrderedDict, name)
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        USED.add("@matplotlib:figures")
-        return wrapped(self, *args, **kwargs)
-
-    return call
-
-
-for _name in ("__getitem__ __setitem__ __delitem__ __iter__ __reversed__ __contains__ __len__ get keys values items pop popitem "
-              "setdefault move_to_end clear update").split():  # fmt: skip
-    setattr(_Figures, _name, _telling(_name))
-
-
-def _figures() -> Piece | None:
-    table = getattr(sys.modules.get("matplotlib._pylab_helpers"), "Gcf", None)
-    if table is None:
-        return None
-    table.figs = _Figures(table.figs)
-
-    def unnoted(function: Callable[[], Any]) -> Any:
-        known = "@matplotlib:figures" in USED
-        found = function()
-        if not known:
-            USED.discard("@matplotlib:figures")
-        return found
-
-    def put(value: Value) -> None:
-        if value:
-            raise ValueError("open figures can't be set")
-        unnoted(table.destroy_all)
-
-    return Piece(lambda: unnoted(lambda: [(number, held.canvas.figure) for number, held in table.figs.items()]), put)
-
-
-_LIBRARY_PIECES: dict[str, Callable[[], Piece | None]] = {
-    "@numpy:random": _numpy_random,
-    "@numpy:options": _numpy_print,
-    "@decimal": _decimal,
-    "@locale": _locale,
-    "@warnings": _warnings,
-    "@pandas:options": _pandas,
-    "@matplotlib:rc": _rc_params,
-    "@matplotlib:figures": _figures,
-    **{name: make for name, (_, make) in process.LATE.items()},
-}
-# Which module brings each. What one holds right after its import is what a run begins with: a step may import it and
-# set it in one go.
-_LIBRARY_MODULES = {
-    "@numpy:random": "numpy.random.mtrand",
-    "@numpy:options": "numpy",
-    "@decimal": "decimal",
-    "@locale": "locale",
-    "@warnings": "warnings",
-    "@pandas:options": "pandas",
-    "@matplotlib:rc": "matplotlib",
-    "@matplotlib:figures": "matplotlib._pylab_helpers",
-    **{name: module for name, (module, _) in process.LATE.items()},
-}
 # Pieces whose values hold nothing that could change in place: one that is equal to what it was is what it was.
-PLAIN = process.PLAIN.union("@random @cwd @sys:path @recursionlimit @inline @warnings @locale @decimal @numpy:random".split())
-LIBRARIES = frozenset(_LIBRARY_MODULES.values())
+PLAIN = process.PLAIN.union(
+    (name for name, late in libraries.LATE.items() if late.plain), "@random @cwd @sys:path @recursionlimit @inline".split()
+)
+LIBRARIES = frozenset(late.module for late in libraries.LATE.values())
 BUILTINS = set(vars(builtins))

@@ -23,18 +23,14 @@ from itertools import compress
 from operator import ne
 from typing import Any, Collection, Iterable
 
-from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, process, shown, space, uses, walk, wall, wire
+from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, piece, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
 _COROUTINE = 0x80
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # Pieces that who draws from them changes, each with the word that tells who looks at one.
-GENERATORS = {"@random": "getstate", "@numpy:random": "get_state"}
-_ALWAYS = (
-    "@inline", "@cwd", "@sys:path", "@recursionlimit", "@warnings", "@locale", "@decimal", "@trace",
-    *process.pieces(), *process.LATE,
-)  # fmt: skip
+GENERATORS = {"@random": "getstate", "@numpy:random": "get_state", "@torch:random": "get_rng_state"}
 
 
 class Worker:
@@ -90,13 +86,13 @@ class Worker:
         calls.install(self)
         builtins.input = self._input  # type: ignore[assignment]
         os.environ.setdefault("MPLBACKEND", "agg")
-        self.hidden.pieces["@inline"] = hidden.Piece(
+        self.hidden.pieces["@inline"] = piece.Piece(
             lambda: self.shown.inline, lambda value: setattr(self.shown, "inline", value)
         )  # fmt: skip
         self.traced: tuple[Any, Any] = (None, None)
-        self.hidden.pieces["@trace"] = hidden.Piece(lambda: self.traced, lambda value: setattr(self, "traced", value))
+        self.hidden.pieces["@trace"] = piece.Piece(lambda: self.traced, lambda value: setattr(self, "traced", value))
         self.held = held.Holdings()
-        self.hidden.pieces["@held"] = hidden.Piece(self.held.value, _release)
+        self.hidden.pieces["@held"] = piece.Piece(self.held.value, _release, piece.OTHERWISE)
         self.hidden.start()
         self.hidden.track("builtins")
         self.seen_modules = set(sys.modules)
@@ -416,7 +412,7 @@ class Worker:
 
     def once(self, name: str, function: Any) -> Any:
         """Makes a call whose result is kept: what it looks at is no input of the step, and it may leave nothing behind."""
-        pieces = {n: self.hidden.pieces[n] for n in ("@random", "@numpy:random") if n in self.hidden.pieces}
+        pieces = {n: self.hidden.pieces[n] for n in GENERATORS if n in self.hidden.pieces}
         before = {n: piece.get() for n, piece in pieces.items()}
         known, seeded = set(self.files.writes), set(self.hidden.seeded)
         with self.files.unnoted():
@@ -455,17 +451,18 @@ class Worker:
             part = _Closure(self)
             part.add(statement.used.loads, statement.used, used.deferred)
             closure.merge(part, statement.bound)
-        closure.merge(self._called_by_any(), frozenset())
+        closure.merge(self._called_by_any(closure), frozenset())
         closure.bound = set(used.bound)
         closure.stores |= used.whole.stores
         closure.attributes |= used.whole.attributes
         return closure
 
-    def _called_by_any(self) -> "_Closure":
-        """What any step may come to call without naming it uses: handlers, what stands in place of libraries' functions."""
+    def _called_by_any(self, own: "_Closure") -> "_Closure":
+        """What a step may come to call without naming it uses: handlers, what stands in place of libraries' functions."""
         found = _Closure(self)
         for name in self.space.hidden:
-            if name.startswith(hidden.SHARED) or name in _CALLED:
+            called = name in _CALLED and self.hidden.pieces[name].is_read_by(own.words, bool(own.tops))
+            if called or name.startswith(hidden.SHARED):
                 reach = self.space.reach(name)
                 found.add(reach.refs, _NOTHING, {})
                 for body in reach.codes:
@@ -634,13 +631,10 @@ class Worker:
     def _hidden_reads(
         self, pre: "_Closure", known: dict[str, Any], changed: set[str]
     ) -> tuple[set[str], set[str]]:
-        found = {name for name in _ALWAYS if name in self.hidden.pieces}
+        uses_libraries = bool(pre.tops)
+        found = {name for name, piece in self.hidden.pieces.items() if piece.is_read_by(pre.words, uses_libraries)}
         found |= {n for n in known if n.startswith("@builtins.") and n[10:] in hidden.BUILTINS}
         prefixes: set[str] = {hidden.SHARED}
-        for name, piece in self.hidden.pieces.items():
-            # Libraries use one another: whoever uses any may come by what each keeps.
-            if piece.module is not None and pre.tops and name not in GENERATORS:
-                found.add(name)
         for name, word in GENERATORS.items():
             # Who draws from a generator changes it.
             if name in changed and name not in self.hidden.seeded or word in pre.words:
@@ -737,7 +731,7 @@ class Worker:
         self.wire.send({"variables": found})
 
 
-_CALLED = ("@signals", "@trace", "@logging")
+_CALLED = frozenset("@signals @trace @logging @codecs @codecs:errors @copyreg @sqlite3 @pandas:accessors".split())
 _NOTHING = names.CodeNames(*[frozenset()] * 5)
 _CONTAINERS = (list, dict, set, bytearray)
 

@@ -1,0 +1,280 @@
+"""What modules of the standard library keep for the whole process: each a piece of hidden state, once they are there."""
+
+from __future__ import annotations
+
+import abc
+import codecs
+import sys
+from typing import Any, Callable
+
+from .piece import Late, Piece, Value
+
+
+def _rlimits() -> Piece | None:
+    resource = sys.modules.get("resource")
+    if resource is None:
+        return None
+    kinds = sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")})
+
+    def put(value: Value) -> None:
+        for kind, wanted in zip(kinds, value):
+            if resource.getrlimit(kind) != wanted:
+                resource.setrlimit(kind, wanted)
+
+    return Piece(lambda: tuple(map(resource.getrlimit, kinds)), put)
+
+
+def _socket_timeout() -> Piece | None:
+    socket = sys.modules.get("socket")
+    if socket is None:
+        return None
+    return Piece(socket.getdefaulttimeout, socket.setdefaulttimeout)
+
+
+_DIALECT = "delimiter doublequote escapechar lineterminator quotechar quoting skipinitialspace strict".split()
+
+
+def _dialects() -> Piece | None:
+    csv = sys.modules.get("csv")
+    if csv is None:
+        return None
+
+    def get() -> Value:
+        held = ((name, csv.get_dialect(name)) for name in csv.list_dialects())
+        return {name: {part: getattr(dialect, part) for part in _DIALECT} for name, dialect in held}
+
+    def put(value: Value) -> None:
+        for name in csv.list_dialects():
+            csv.unregister_dialect(name)
+        for name, parts in value.items():
+            csv.register_dialect(name, **parts)
+
+    return Piece(get, put)
+
+
+def _logging() -> Piece | None:
+    logging = sys.modules.get("logging")
+    if logging is None or not hasattr(logging, "root"):
+        return None
+
+    def handler(held: Any, live: list[Any]) -> Value:
+        """One that writes to a file or to standard output, by what it is; any other is kept as the object that it is."""
+        stream, formatter = getattr(held, "stream", None), held.formatter
+        where = getattr(held, "baseFilename", None)
+        for name in ("stdout", "stderr"):
+            if stream is not None and stream in (getattr(sys, name), getattr(sys, f"__{name}__")):
+                where = name
+        if where is None or type(held).__module__ not in ("logging", "logging.handlers"):
+            live.append(held)
+        live += held.filters
+        if formatter is not None and type(formatter) is not logging.Formatter:
+            live.append(formatter)
+        return type(held).__name__, held.level, where, getattr(formatter, "_fmt", None), getattr(formatter, "datefmt", None)
+
+    def loggers() -> dict[str, Any]:
+        named = logging.root.manager.loggerDict.items()
+        return {"": logging.root, **{name: held for name, held in named if isinstance(held, logging.Logger)}}
+
+    def get() -> Value:
+        live: list[Any] = []
+        found = {}
+        for name, held in loggers().items():
+            handlers = [one for one in held.handlers if type(one) is not logging.NullHandler]
+            usual = logging.NOTSET if name else logging.WARNING
+            if held.level != usual or not held.propagate or held.disabled or held.filters or handlers:
+                live += held.filters
+                found[name] = (held.level, held.propagate, held.disabled, tuple(handler(one, live) for one in handlers))
+        return logging.root.manager.disable, found, live
+
+    def put(value: Value) -> None:
+        off, wanted, live = value
+        _, now, present = get()
+        alike = {name: parts[3] for name, parts in now.items() if parts[3]} == {name: parts[3] for name, parts in wanted.items() if parts[3]}
+        if live or present or not alike:
+            raise ValueError("handlers can't be set anew")
+        logging.disable(off)
+        for name in {*now, *wanted}:
+            usual = (logging.NOTSET if name else logging.WARNING, True, False)
+            held = logging.getLogger(name or None)
+            level, held.propagate, held.disabled = wanted.get(name, usual)[:3]
+            held.setLevel(level)
+
+    return Piece(get, put)
+
+
+def _decimal() -> Piece | None:
+    decimal = sys.modules.get("decimal")
+    if decimal is None:
+        return None
+    return Piece(lambda: repr(decimal.getcontext()), lambda v: decimal.setcontext(eval(v, dict(vars(decimal)))))
+
+
+def _locale() -> Piece | None:
+    locale = sys.modules.get("locale")
+    if locale is None or not hasattr(locale, "LC_ALL"):
+        return None
+    return Piece(lambda: locale.setlocale(locale.LC_ALL), lambda v: locale.setlocale(locale.LC_ALL, v) and None)
+
+
+def _warnings() -> Piece | None:
+    warnings = sys.modules.get("warnings")
+    if warnings is None:
+        return None
+
+    def put(value: Value) -> None:
+        warnings.filters[:] = value
+        warnings._filters_mutated() if hasattr(warnings, "_filters_mutated") else None
+
+    return Piece(lambda: list(warnings.filters), put)
+
+
+def _tables(module: str, names: list[str], words: str) -> Callable[[], "Piece | None"]:
+    """Tables of a module that functions of it fill, read by those that name one of `words`."""
+
+    def make() -> Piece | None:
+        tables = [table for name in names if isinstance(table := getattr(sys.modules[module], name, None), dict)]
+
+        def put(value: Value) -> None:
+            for table, wanted in zip(tables, value):
+                table.clear()
+                table.update(wanted)
+
+        return Piece(lambda: [dict(table) for table in tables], put, frozenset(words.split()))
+
+    return make
+
+
+def _calendar() -> Piece | None:
+    calendar = sys.modules["calendar"]
+    return Piece(calendar.firstweekday, calendar.setfirstweekday, frozenset(["calendar"]))
+
+
+def _start_method() -> Piece | None:
+    multiprocessing = sys.modules["multiprocessing"]
+    usual = multiprocessing.get_all_start_methods()[0]
+
+    def get() -> Value:
+        now = multiprocessing.get_start_method(allow_none=True)
+        return None if now == usual else now  # who uses the usual one has it set
+
+    return Piece(get, lambda value: multiprocessing.set_start_method(value, force=True), frozenset(["multiprocessing", "concurrent"]))
+
+
+def _mime_types() -> Piece | None:
+    mimetypes = sys.modules["mimetypes"]
+    own = ("_db", "inited", "encodings_map", "suffix_map", "types_map", "common_types")
+    first: list[Any] = []
+
+    def tables() -> list[dict[Any, Any]]:
+        held = mimetypes._db
+        return [held.encodings_map, held.suffix_map, *held.types_map, *held.types_map_inv]
+
+    def copies() -> Value:
+        return [{key: tuple(held) if isinstance(held, list) else held for key, held in table.items()} for table in tables()]
+
+    def get() -> Value:
+        # The first who asks has them made, which is no change.
+        if mimetypes._db is None:
+            return None
+        if not first:
+            held = {name: getattr(mimetypes, name) for name in own}
+            mimetypes.init()
+            first.append(copies())
+            vars(mimetypes).update(held)
+        now = copies()
+        return None if now == first[0] else now
+
+    def put(value: Value) -> None:
+        mimetypes.init()
+        for table, wanted in zip(tables(), value or ()):
+            table.clear()
+            table.update((key, list(held) if isinstance(held, tuple) else held) for key, held in wanted.items())
+
+    return Piece(get, put, frozenset(["mimetypes"]))
+
+
+class _Registered:
+    """Notes what steps register where it can't be looked up: handlers of errors of encodings, encodings, and classes that
+    stand for others."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Any] = {}
+        self.searches: list[Any] = []
+        self.classes: list[tuple[Any, Any]] = []
+
+    def install(self) -> None:
+        """Stands between steps and the functions that register."""
+        handle, search, stand_in, note = codecs.register_error, codecs.register, abc.ABCMeta.register, self
+
+        def register_error(errors: str, handler: Any, /) -> None:
+            handle(errors, handler)
+            note.handlers[errors] = handler
+
+        def register(search_function: Any, /) -> None:
+            search(search_function)
+            if _is_of_steps(search_function):
+                note.searches.append(search_function)
+
+        def register_class(cls: Any, subclass: Any) -> Any:
+            """Register a virtual subclass of an ABC."""
+            found = stand_in(cls, subclass)
+            if _is_of_steps(cls) or _is_of_steps(subclass):
+                note.classes = [pair for pair in note.classes if pair != (cls, subclass)] + [(cls, subclass)]
+            return found
+
+        codecs.register_error, codecs.register = register_error, register  # type: ignore[assignment]
+        register_class.__name__ = register_class.__qualname__ = "register"
+        abc.ABCMeta.register = register_class  # type: ignore[method-assign,assignment]
+
+    def pieces(self) -> dict[str, Piece]:
+        """What was registered."""
+
+        def put_handlers(value: Value) -> None:
+            if self.handlers.keys() - value.keys():
+                raise ValueError("what was registered stays so")
+            for name, handler in value.items():
+                codecs.register_error(name, handler)
+
+        def put_searches(value: Value) -> None:
+            if self.searches != value[: len(self.searches)]:
+                raise ValueError("what was registered stays so")
+            for search in value[len(self.searches) :]:
+                codecs.register(search)
+
+        def put_classes(value: Value) -> None:
+            if any(pair not in value for pair in self.classes):
+                raise ValueError("what was registered stays so")
+            for cls, subclass in value:
+                cls.register(subclass)
+
+        return {
+            "@codecs:errors": Piece(lambda: dict(self.handlers), put_handlers),
+            "@codecs": Piece(lambda: list(self.searches), put_searches),
+            "@abc": Piece(lambda: list(self.classes), put_classes),
+        }
+
+
+def _is_of_steps(value: Any) -> bool:
+    return getattr(value, "__module__", None) == "__main__"
+
+
+REGISTERED = _Registered()
+
+LATE = {
+    "@decimal": Late("decimal", _decimal, True),
+    "@locale": Late("locale", _locale, True),
+    "@warnings": Late("warnings", _warnings, True),
+    "@rlimits": Late("resource", _rlimits, True),
+    "@socket:timeout": Late("socket", _socket_timeout, True),
+    "@csv:dialects": Late("csv", _dialects, True),
+    "@logging": Late("logging", _logging),
+    "@calendar": Late("calendar", _calendar, True),
+    "@mimetypes": Late("mimetypes", _mime_types, True),
+    "@multiprocessing": Late("multiprocessing", _start_method, True),
+    "@copyreg": Late("copyreg", _tables("copyreg", ["dispatch_table"], "copyreg pickle copy shelve multiprocessing concurrent joblib")),
+    "@shutil": Late("shutil", _tables("shutil", ["_ARCHIVE_FORMATS", "_UNPACK_FORMATS"], "shutil")),
+    "@sqlite3": Late("sqlite3.dbapi2", _tables("sqlite3.dbapi2", ["adapters", "converters"], "sqlite3")),
+    "@xml:namespaces": Late(
+        "xml.etree.ElementTree", _tables("xml.etree.ElementTree", ["_namespace_map"], "xml ElementTree"), True
+    ),
+}  # fmt: skip
