@@ -1,12 +1,12 @@
 //! What is known of one step without executing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::step::Name;
+use crate::step::{Name, Pairs};
 
 use super::effects::{CallSite, Function, Use, Value};
 
@@ -15,9 +15,9 @@ use super::effects::{CallSite, Function, Use, Value};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StepNames {
     /// Names that may be looked up before the step has bound them on every path.
-    pub reads: BTreeMap<Name, Read>,
+    pub reads: Pairs<Name, Read>,
     /// Names bound, deleted or changed in place.
-    pub writes: BTreeMap<Name, Certainty>,
+    pub writes: Pairs<Name, Certainty>,
     /// Why the step may read and write any name, if so. This costs precision, never a dependency.
     pub opaque: Option<String>,
     /// Whether any name may be read: `globals()`, a computed `eval`.
@@ -46,9 +46,9 @@ pub struct StepNames {
     /// Functions and classes made by the step: what running them reads and writes.
     pub functions: Vec<Function>,
     /// What the names written may hold at the step's end that matters to those who use them later.
-    pub values: BTreeMap<Name, Value>,
+    pub values: Pairs<Name, Value>,
     /// How names that the step got from elsewhere are used.
-    pub uses: BTreeMap<Name, Use>,
+    pub uses: Pairs<Name, Use>,
     /// Calls of functions that other steps define.
     pub calls: Vec<CallSite>,
     /// What it does instead where a context manager that it got from elsewhere swallows errors: then the body of the

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::wall::WallHead;
-use crate::step::{Answered, CallFrame, Digest, Inside, Name, StepError};
+use crate::step::{Answered, CallFrame, Digest, Inside, Name, Pairs, StepError};
 
 /// Longest JSON that is accepted from a worker, in bytes.
 pub(super) const JSON_LIMIT: u32 = 512 << 20;
@@ -146,13 +146,13 @@ pub(super) struct ValueReply {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Observed {
-    pub reads: BTreeMap<Name, Option<Digest>>,
+    pub reads: Pairs<Name, Option<Digest>>,
     pub saw_names: Option<Vec<Name>>,
     pub saw_prefixes: Vec<String>,
     pub writes: BTreeMap<Name, Option<ComponentReply>>,
-    pub incidental: BTreeMap<Name, Option<Digest>>,
+    pub incidental: Pairs<Name, Option<Digest>>,
     pub rebound: Vec<Name>,
-    pub left: BTreeMap<Name, Digest>,
+    pub left: Pairs<Name, Digest>,
     pub values: Vec<ValueReply>,
     /// Path to `content`, `exists` or `list`.
     pub files_read: BTreeMap<String, String>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::analysis::builtins::is_builtin;
 use crate::analysis::{Certainty, StepNames};
-use crate::step::Name;
+use crate::step::{Name, Pairs};
 
 use super::linking::{Functions, Linked, Reach};
 
@@ -29,7 +29,7 @@ pub struct Resolved {
     /// Names that functions of other steps, which it runs, look up while it runs (late binding).
     pub late_reads: BTreeSet<Name>,
     /// Names that it writes, calls of other steps' functions counted.
-    pub writes: BTreeMap<Name, Certainty>,
+    pub writes: Pairs<Name, Certainty>,
     /// Whether it may read any name.
     pub reads_everything: bool,
     /// Whether it may write any name.

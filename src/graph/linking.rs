@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::analysis::bits::BitSet;
 use crate::analysis::effects::{CallSite, Callee, Function, FunctionId, Root};
 use crate::analysis::{Certainty, StepNames};
-use crate::step::Name;
+use crate::step::{Name, Pairs};
 
 use super::inference::{Inference, Place};
 
@@ -58,7 +58,7 @@ pub(super) struct Linked<'i> {
     names: &'i StepNames,
     /// Names that functions of other steps read while this one runs.
     pub late: HashMap<&'i Name, Late>,
-    pub writes: BTreeMap<Name, Certainty>,
+    pub writes: Pairs<Name, Certainty>,
     /// Whether something that it runs may do anything.
     pub opaque: bool,
     steps: usize,
@@ -133,7 +133,7 @@ impl<'i> Linked<'i> {
     }
 
     /// Functions that the names which the step writes may hold at its end.
-    pub fn reach_of_writes(&self, writes: &BTreeMap<Name, Certainty>) -> BTreeMap<Name, Reach> {
+    pub fn reach_of_writes(&self, writes: &Pairs<Name, Certainty>) -> BTreeMap<Name, Reach> {
         let mut all = BTreeMap::new();
         for name in writes.keys() {
             let mut reach = Reach::default();
@@ -204,8 +204,8 @@ impl<'i> Linked<'i> {
     }
 
     fn write(&mut self, name: &Name, how: Certainty) {
-        let entry = self.writes.entry(Arc::clone(name)).or_insert(how);
-        *entry = (*entry).min(how);
+        let known = self.writes.get(name).copied();
+        self.writes.insert(Arc::clone(name), known.map_or(how, |known| known.min(how)));
     }
 
     /// A call whose callee is known by name: its arguments tell what it changes.

@@ -129,6 +129,11 @@ impl Tree {
         self.dirs.contains_key(path)
     }
 
+    /// Whether a path in the run is a step or another file that is read, or a directory that is looked into.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        self.files.contains_key(path) || self.is_directory(path)
+    }
+
     /// Where the run's files really lie: the absolute paths of its directories, each once, and of its inbox.
     pub(super) fn places(&self) -> impl Iterator<Item = PathBuf> {
         let inbox = self.root.join(super::PATCHES);

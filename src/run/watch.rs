@@ -267,10 +267,17 @@ impl<R: FnMut(Change)> Watch<R> {
             }
             let hidden = inside.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
             if !hidden {
-                self.quiet.note(inside.to_owned(), sign, now);
+                self.quiet.note(inside.to_owned(), self.weighed(sign, inside), now);
             }
         }
         false
+    }
+
+    /// Only what the run knew can be missed and may come back at once. A name under which a file was written before it was
+    /// moved into its place is settled by that.
+    fn weighed(&self, sign: Sign, inside: &Path) -> Sign {
+        let known = self.tree.holds(inside) || inside.starts_with(super::PATCHES) || inside == super::CONFIG_FILE;
+        if sign == Sign::Gone && !known { Sign::Whole } else { sign }
     }
 
     /// Looks, and reports what is different.

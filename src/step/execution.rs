@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answered, Digest, Millis, Name, Reason, StepId, VersionNumber};
+use super::{Answered, Digest, Millis, Name, Pairs, Reason, StepId, VersionNumber};
 
 /// Which execution: a number within the run's store, counting up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -245,22 +245,22 @@ pub struct Observation {
     pub packages: Vec<Package>,
     /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
     /// component, or `None` where the name was absent.
-    pub reads: BTreeMap<Name, Option<Digest>>,
+    pub reads: Pairs<Name, Option<Digest>>,
     /// Present when the code could look at the namespace as a whole: the names that were there.
     pub saw_names: Option<Vec<Name>>,
     /// For hidden state that was looked at as a whole, by the start of its names (`@env:`): a digest of all
     /// that was there.
-    pub saw_prefixes: BTreeMap<String, Digest>,
+    pub saw_prefixes: Pairs<String, Digest>,
     /// Names bound, changed or (with `None`) deleted.
-    pub writes: BTreeMap<Name, Option<Written>>,
+    pub writes: Pairs<Name, Option<Written>>,
     /// Those of `writes` that the step neither used nor bound: they changed only because another name left
     /// their component, or came to own a definition. With the digest that they had before.
-    pub incidental: BTreeMap<Name, Option<Digest>>,
+    pub incidental: Pairs<Name, Option<Digest>>,
     /// Those of `writes` that were bound to another object, not only changed in place.
     pub rebound: Vec<Name>,
     /// Names bound anew without being used, with the digest of the component that they left: other names may share
     /// something with it, or hold a definition by its name.
-    pub left: BTreeMap<Name, Digest>,
+    pub left: Pairs<Name, Digest>,
     /// Of a failed step whose changes were undone: the names that it would have made or changed.
     pub undone: Vec<Name>,
     /// Files looked at, with what was there. Paths are relative to the run where they are inside.

@@ -7,6 +7,7 @@
 //! - [`Version`], [`Provenance`]: an immutable text of a step and where it came from.
 //! - [`Header`]: the `# /// step` block of a step's file.
 //! - [`Status`], [`Reason`], [`OnError`]: how a step stands and why, and what follows from a failure.
+//! - [`Pairs`]: a map that is kept for every step, as a list.
 //! - [`Execution`], [`Observation`], [`Output`], [`StepError`]: one run of one version and what was seen.
 //! - [`Variable`], [`Inside`]: a value as it is told to people, and what is inside it.
 //! - [`Question`], [`Answer`]: what a running step waits with, and what is said to it.
@@ -19,6 +20,7 @@ mod execution;
 mod header;
 mod id;
 mod inside;
+mod pairs;
 mod patch;
 mod plain;
 mod question;
@@ -35,6 +37,7 @@ pub use execution::{
 pub use header::{Header, Kind};
 pub use id::{InvalidStepId, Name, StepId};
 pub use inside::{Column, Inside, Part, Table};
+pub use pairs::Pairs;
 pub use patch::{FileChange, Patch, PatchId, PatchState};
 pub use plain::{plain, plain_line};
 pub use question::{Answer, Answered, Question, QuestionId, Wants};

@@ -18,6 +18,7 @@ mod index;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 
@@ -136,6 +137,8 @@ pub(super) struct Marks {
     restless: BTreeSet<usize>,
     /// The failed step at which the run stopped.
     stopped: Option<usize>,
+    /// What the step that was looked at last found of hidden state.
+    found: Hidden,
 }
 
 /// What a step leaves and looks at, as it stands.
@@ -145,15 +148,25 @@ struct Trace {
     holds: bool,
     names: Vec<Name>,
     files: Vec<Name>,
-    /// Names that it looks at.
+    /// Names that it looks at, but for hidden state.
     reads: Vec<Name>,
     /// Of hidden state, what its record says that it found.
-    hidden: Vec<(Name, Option<Digest>)>,
+    hidden: Hidden,
     files_read: Vec<Name>,
     /// Paths that its record writes, whether or not it holds.
     written: Vec<Name>,
     fog: bool,
     restless: bool,
+}
+
+/// What was found of hidden state. Most steps of a run find the same, so they share it.
+type Hidden = Arc<[(Name, Option<Digest>)]>;
+
+impl Trace {
+    /// All names that it looks at.
+    fn looks(&self) -> impl Iterator<Item = &Name> + Clone {
+        self.hidden.iter().map(|(name, _)| name).chain(&self.reads)
+    }
 }
 
 /// What a name holds at a point of the run.
@@ -186,10 +199,10 @@ impl Marks {
         }
         for place in 0..course.len {
             let Some(subject) = (course.subject)(place) else { return };
-            let (verdict, trace) = self.look(course, place, &subject);
-            self.names.put(place, &trace.names, &trace.reads);
+            let (verdict, trace) = self.look_and_share(course, place, &subject);
+            self.names.put(place, &trace.names, trace.looks());
             self.files.put(place, &trace.files, &trace.files_read);
-            for (name, digest) in &trace.hidden {
+            for (name, digest) in trace.hidden.iter() {
                 self.first.entry(name.clone()).or_insert((place, *digest));
             }
             self.settle(place, &verdict, &trace, course.on_error);
@@ -227,7 +240,7 @@ impl Marks {
         }
         while let Some(place) = queue.pop_first() {
             let Some(subject) = (course.subject)(place) else { continue };
-            let (verdict, trace) = self.look(course, place, &subject);
+            let (verdict, trace) = self.look_and_share(course, place, &subject);
             self.follow(place, &trace, changed.contains(&place), &mut queue);
             self.settle(place, &verdict, &trace, course.on_error);
             if let Some(slot) = self.traces.get_mut(place) {
@@ -276,13 +289,13 @@ impl Marks {
                 index.leaves(place, before, now);
             }
         }
-        self.names.looks(place, &old.reads, &trace.reads);
+        self.names.looks(place, old.looks(), trace.looks());
         self.files.looks(place, &old.files_read, &trace.files_read);
         if old.hidden == trace.hidden {
             return;
         }
         // Another step may be the first now that says what there was at the beginning.
-        let hidden: BTreeSet<Name> = old.hidden.iter().chain(&trace.hidden).map(|(name, _)| name.clone()).collect();
+        let hidden: BTreeSet<Name> = old.hidden.iter().chain(trace.hidden.iter()).map(|(name, _)| name.clone()).collect();
         for name in hidden {
             let own = trace.hidden.iter().find(|(other, _)| *other == name).map(|(_, digest)| (place, *digest));
             let others = self.names.lookers(&name).filter(|other| *other != place).filter_map(|other| {
@@ -300,6 +313,16 @@ impl Marks {
                 None => self.first.remove(&name),
             };
         }
+    }
+
+    fn look_and_share(&mut self, course: &Course<'_>, place: usize, subject: &Subject<'_>) -> (Verdict, Trace) {
+        let (verdict, mut trace) = self.look(course, place, subject);
+        if trace.hidden == self.found {
+            trace.hidden = Arc::clone(&self.found);
+        } else {
+            self.found = Arc::clone(&trace.hidden);
+        }
+        (verdict, trace)
     }
 
     /// How a step stands, and what it leaves and looks at.
@@ -373,8 +396,9 @@ fn trace(subject: &Subject<'_>, held: Option<Held<'_>>, same_text: bool, status:
     trace.written = subject.held.iter().flat_map(Held::written).collect();
     match seen.filter(|_| same_text) {
         Some(seen) => {
-            trace.reads = seen.reads.keys().cloned().collect();
-            let hidden = seen.reads.iter().filter(|(name, _)| name.starts_with('@'));
+            let is_hidden = |name: &Name| name.starts_with('@');
+            trace.reads = seen.reads.keys().filter(|name| !is_hidden(name)).cloned().collect();
+            let hidden = seen.reads.iter().filter(|(name, _)| is_hidden(name));
             trace.hidden = hidden.map(|(name, digest)| (name.clone(), *digest)).collect();
             trace.files_read = seen.files_read.keys().map(|path| path.as_str().into()).collect();
             trace.restless = !trace.files_read.is_empty()

@@ -19,9 +19,9 @@ struct Entry {
 
 impl Index {
     /// Takes in a step that comes after all that were taken in.
-    pub fn put(&mut self, place: usize, leaves: &[Name], looks: &[Name]) {
+    pub fn put<'a>(&mut self, place: usize, leaves: &[Name], looks: impl IntoIterator<Item = &'a Name>) {
         leaves.iter().for_each(|name| insert(&mut self.entry(name).leave, place));
-        looks.iter().for_each(|name| insert(&mut self.entry(name).look, place));
+        looks.into_iter().for_each(|name| insert(&mut self.entry(name).look, place));
     }
 
     /// The last step before a place that leaves something in a name.
@@ -57,10 +57,14 @@ impl Index {
     }
 
     /// A step looks at other names than before.
-    pub fn looks(&mut self, place: usize, before: &[Name], now: &[Name]) {
-        if before != now {
-            before.iter().for_each(|name| remove(&mut self.entry(name).look, place));
-            now.iter().for_each(|name| insert(&mut self.entry(name).look, place));
+    pub fn looks<'a, L>(&mut self, place: usize, before: L, now: L)
+    where
+        L: IntoIterator<Item = &'a Name, IntoIter: Clone>,
+    {
+        let (before, now) = (before.into_iter(), now.into_iter());
+        if !before.clone().eq(now.clone()) {
+            before.for_each(|name| remove(&mut self.entry(name).look, place));
+            now.for_each(|name| insert(&mut self.entry(name).look, place));
         }
     }
 
