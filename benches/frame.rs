@@ -19,7 +19,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{TerminalOptions, Viewport};
-use reweave::step::{Chunk, Kind, Reason, Status, StepId, Stream, VersionNumber};
+use reweave::step::{Chunk, Reason, Status, StepId, Stream, VersionNumber};
 use reweave::ui::app::{Effect, Keymap, Message, Model, update};
 use reweave::ui::theme::Theme;
 use reweave::ui::view::view;
@@ -53,24 +53,12 @@ fn long_run(generation: u64) -> Snapshot {
                 _ => (Status::Fresh, Vec::new()),
             };
             Arc::new(StepRow {
-                id: id(at),
-                kind: Kind::Step,
                 status,
                 reasons,
-                version: VersionNumber(1),
-                summary: None,
-                agent: None,
                 duration_us: Some(random(&mut state) % 3_000_000),
                 error: (status == Status::Failed).then(|| "KeyError: 'plan'".to_owned()),
-                caused_by: None,
-                recorded: false,
-                recording: false,
-                nondeterministic: Vec::new(),
-                reads: Vec::new(),
                 writes: vec![format!("v{at}").into()],
-                syntax_error: None,
-                reaches: Vec::new(),
-                unannounced: Vec::new(),
+                ..StepRow::fresh(id(at))
             })
         })
         .collect();

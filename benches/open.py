@@ -2,8 +2,9 @@
 
 `python3 benches/open.py [PATH OF reweave] [STEPS]` makes a run of 10,000 steps that each read three before them, runs it
 once, and opens it in a pseudo-terminal of 120x40: the time to the first frame that shows it, from a key to the frame that
-answers it, from the rename of an edited step to its mark, the memory of the workbench, and what it costs at rest. Times
-are medians of several; nothing is asserted.
+answers it, from the rename of an edited step to its mark, the memory of the workbench, and what it costs at rest. Then
+keys are pressed at 120x40 and at 200x60 while steps run, one that prints without end among them, and another process goes
+on rewriting files of the run. Times are medians of several; nothing is asserted.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ def source(at: int, constant: int) -> str:
 class Screen:
     """The program in a terminal; what it writes is kept since the last key."""
 
-    def __init__(self, program: str, run: Path) -> None:
+    def __init__(self, program: str, run: Path, columns: int = 120, rows: int = 40) -> None:
         self.text = b""
         self.start = time.perf_counter()
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.environ["TERM"] = "xterm-256color"
             os.execv(program, [program, "open", str(run)])
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait(self, wanted: bytes, seconds: float = 60) -> float:
         """When it has written `wanted`."""
@@ -70,11 +71,22 @@ class Screen:
         self.text = b""
         return came
 
-    def key(self, key: bytes) -> float:
-        """How long a key takes to be answered by a whole frame."""
+    def quiet_for(self, seconds: float) -> None:
+        """Reads for so long, whatever comes."""
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > 0:
+            if select.select([self.terminal], [], [], left)[0]:
+                os.read(self.terminal, 1 << 16)
+
+    def key(self, key: bytes, shows: bytes = b"") -> float:
+        """How long a key takes to be answered by a whole frame, the one with `shows` in it."""
         self.text = b""
         start = time.perf_counter()
         os.write(self.terminal, key)
+        if not shows:
+            return self.wait(FRAME, 5) - start
+        self.wait(shows, 5)
+        self.text = self.text[self.text.index(shows) :]
         return self.wait(FRAME, 5) - start
 
     def used(self) -> tuple[float, float]:
@@ -94,6 +106,58 @@ class Screen:
 def told(what: str, seconds: list[float], limit: str) -> None:
     worst = max(seconds)
     print(f"  {what:48} median {statistics.median(seconds) * 1e3:8.1f} ms  worst {worst * 1e3:8.1f} ms  limit {limit}")
+
+
+# Prints a line each millisecond, and now and then a hundred thousand of them at once.
+PRINTS = """import time
+end = time.monotonic() + 600
+while time.monotonic() < end:
+    print("line", time.monotonic())
+    if int(time.monotonic() * 1000) % 500 == 0:
+        print("a good many lines at once\\n" * 100_000)
+    time.sleep(0.001)
+"""
+
+# Saves one step after the other, as editors do.
+SAVES = """import os, sys, time
+run, steps = sys.argv[1], int(sys.argv[2])
+for turn in range(100_000):
+    at = steps - 200 + turn % 150
+    with open(f"{run}/.new", "w") as file:
+        file.write(f"v{at} = {turn}\\n")
+    os.rename(f"{run}/.new", f"{run}/{at:05}.py")
+    time.sleep(0.05)
+"""
+
+
+def under_load(program: str, run: Path, steps: int, columns: int, rows: int) -> None:
+    """Keys while steps run and print, and files change: from each to the end of the frame that shows what it asked for."""
+    (run / f"{steps:05}.py").write_text(PRINTS)
+    screen = Screen(program, run, columns, rows)
+    screen.wait(b"fresh")
+    screen.quiet(3)
+    screen.key(b"a")
+    screen.key(b"Z")
+    screen.key(b"G", f"{steps:05}".encode())
+    screen.wait(b"good many", 60)
+    saves = subprocess.Popen([sys.executable, "-c", SAVES, str(run), str(steps)])
+    times = []
+    for turn in range(120):
+        # Up and down the list: to the source of another step, and back to the output of the one that prints.
+        keys = [(b"k", f"{steps - 1:05}"), (b"j", f"{steps:05}")]
+        if turn % 4 == 0:
+            keys += [(b"?", "First of all"), (b"\x1b", ""), (b":", "Commands"), (b"\x1b", "")]
+        for key, shows in keys:
+            took = screen.key(key, shows.encode())
+            if shows:
+                times.append(took)
+            screen.quiet_for(0.03)
+    saves.kill()
+    saves.wait()
+    times.sort()
+    told(f"a key while steps run, {columns}x{rows}", times, "16 ms at the 99th of 100")
+    print(f"    at the 99th of 100 {times[len(times) * 99 // 100] * 1e3:.1f} ms, memory {screen.used()[0]:.0f} MB")
+    screen.close()
 
 
 def main() -> None:
@@ -141,6 +205,8 @@ def main() -> None:
         print(f"  memory {resident:.0f} MB, limit 200")
         print(f"  at rest for 5 s: {(after - before) * 1e3:.0f} ms of processor, {written} bytes written")
         screen.close()
+        for columns, rows in ((120, 40), (200, 60)):
+            under_load(program, run, steps, columns, rows)
 
 
 main()

@@ -45,9 +45,25 @@ fn hostile_run() -> tempfile::TempDir {
     write("07_wide_世界_名前.py", "z = '名前'\nprint(z * 100)\n".to_owned());
     write(&format!("08_{}name.py", "\u{1b}]0;TITLE\u{7}"), "w = 1\n".to_owned());
     write("09_long.py", format!("line = '{}'\nprint(line * 20)\n", "x".repeat(5000)));
+    write(
+        "10_shows.py",
+        format!(
+            "class Table:\n    def _repr_html_(self):\n        return '<table><tr><th>{EVIL}</th></tr><tr><td>{EVIL}</td></tr></table>'\n\
+             class Mark:\n    def _repr_markdown_(self): return '# {EVIL}'\ndisplay(Table())\ndisplay(Mark())\nTable()\n"
+        ),
+    );
+    // A patch that applies: its title, its author, its text and the words about it.
+    let good = serde_json::json!({
+        "title": format!("good {}", evil()),
+        "agent": format!("agent {}", evil()),
+        "model": evil(),
+        "reason": evil(),
+        "diff": format!("--- a/06_header.py\n+++ b/06_header.py\n@@ -5 +5,2 @@\n y = 1\n+# {}\n", evil()),
+    });
     let patch = "{\"title\": \"t\\u001b]0;TITLE\\u0007\", \"diff\": \"--- a/01_prints.py\\n+++ b/01_prints.py\\n\\u001b]0;TITLE\\u0007\"}";
     fs::create_dir(dir.path().join("patches")).unwrap();
     write("patches/\u{1b}]0;TITLE\u{7}.json", patch.to_owned());
+    write("patches/good.json", good.to_string());
     dir
 }
 
@@ -77,7 +93,7 @@ fn assert_untouched(terminal: &Terminal) {
 fn nothing_that_a_run_holds_changes_the_terminal() {
     let dir = hostile_run();
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
-    terminal.wait_for("09_long").keys("a").wait_for("8 fresh").wait_gone("ctrl-c stop");
+    terminal.wait_for("10_shows").keys("a").wait_for("9 fresh").wait_gone("ctrl-c stop");
     let steps = ["01_prints", "02_errs", "03_repr", "04_fails", "05_source", "06_header", "07_wide"];
     terminal.keys("gg");
     for (at, step) in steps.into_iter().enumerate() {
@@ -85,11 +101,19 @@ fn nothing_that_a_run_holds_changes_the_terminal() {
             terminal.keys("j");
         }
         terminal.wait_for(&format!("2 Source  {step}"));
-        for tab in ["3", "4", "2", "w", "w", "1"] {
+        for tab in ["3", "4", "2", "w", "w", "5", "|", "6", " ", "7", " ", "1"] {
             terminal.keys(tab).wait_quiet(std::time::Duration::from_millis(30));
             assert_frame(&terminal);
             assert_untouched(&terminal);
         }
+    }
+    // What is shown in forms of its own, and a patch as it is tried.
+    terminal.keys("G").wait_for("2 Source  10_shows").keys("3").wait_for("TITLE");
+    assert_frame(&terminal);
+    for keys in ["5", "t", "|", "|", "1", "v", "V", "v"] {
+        terminal.keys(keys).wait_quiet(std::time::Duration::from_millis(60));
+        assert_frame(&terminal);
+        assert_untouched(&terminal);
     }
     // Help, palette, messages, search and the narrow layouts draw the same texts in other places.
     for keys in ["?", "\x1b", ":", "\x1b", "M", "\x1b", "/TITLE\n", "\x1b"] {
@@ -110,7 +134,7 @@ fn nothing_that_a_run_holds_changes_the_terminal() {
 fn what_is_dropped_or_replaced_can_still_be_read() {
     let dir = hostile_run();
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
-    terminal.wait_for("09_long").keys("a").wait_for("8 fresh").wait_gone("ctrl-c stop");
+    terminal.wait_for("10_shows").keys("a").wait_for("9 fresh").wait_gone("ctrl-c stop");
     terminal.keys("gg").wait_for("2 Source  01_prints");
     // What the step printed, without its sequences, and a progress bar as it was at its end.
     terminal.wait_for("世界").wait_for("100%").wait_for("<RLO>TURNED");

@@ -128,6 +128,62 @@ fn a_burst_of_new_files_is_shown_once_and_whole() {
 }
 
 #[test]
+fn a_run_that_cannot_be_read_after_its_picture_was_shown_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..320 {
+        fs::write(dir.path().join(format!("{n:03}.py")), format!("v{n} = {n}\n")).unwrap();
+    }
+    let start = || Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
+    let mut terminal = start();
+    terminal.wait_for("320 steps").keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    let (store, kept) = (dir.path().join(".reweave/store.db"), dir.path().join("kept"));
+    fs::rename(&store, &kept).unwrap();
+    fs::create_dir(&store).unwrap();
+    let mut terminal = start();
+    assert_eq!(terminal.wait_exit(), 2);
+    assert_as_found(&terminal);
+    let text = terminal.text();
+    assert!(text.contains("reweave: the workbench ended: ") && text.contains("store.db"), "{text}");
+    // Nothing was lost by it.
+    fs::remove_dir(&store).unwrap();
+    fs::rename(&kept, &store).unwrap();
+    let mut terminal = start();
+    terminal.wait_for("320 steps").wait_gone("checking").keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
+
+/// What a process has in memory, in MB.
+#[cfg(target_os = "linux")]
+fn memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+}
+
+#[test]
+fn a_hundred_megabytes_of_output_scroll_and_can_be_searched() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "a line of some length that a step prints again and again, with a number:";
+    step(
+        dir.path(),
+        "01_floods",
+        &format!("for block in range(1000):\n    print('\\n'.join(f'{line} {{block}}.{{n}}' for n in range(1250)))\nprint('the needle')\n"),
+    );
+    let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
+    terminal.wait_for("01_floods").keys("a").wait_for("1 fresh");
+    // All that is kept of it: the head and the tail.
+    terminal.keys("3G").wait_for("bytes were left out of the middle").keys("gg").wait_for("number: 0.0");
+    terminal.keys("/needle\n").wait_for("the needle").keys("\x02").wait_for(": 999.12");
+    terminal.keys("/ber: 3.0\n").wait_for("number: 3.0");
+    terminal.keys("ww").wait_for("number: 3.0").keys("1j").wait_for("number: 3.0");
+    #[cfg(target_os = "linux")]
+    assert!(memory(terminal.pid()) < 400, "{} MB", memory(terminal.pid()));
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
+
+#[test]
 fn a_step_asks_and_waits_for_what_is_typed() {
     let dir = run_dir();
     step(dir.path(), "02_square", "name = input('who? ')\nprint('hello', name)\n");

@@ -55,6 +55,31 @@ impl Execution {
             effects: Vec::new(),
         }
     }
+
+    /// How many bytes it printed and showed.
+    pub fn shown_bytes(&self) -> usize {
+        let printed = self.output.chunks.iter().map(|chunk| chunk.text.len());
+        let forms = |shown: &Display| shown.repr.len() + shown.mime.values().map(String::len).sum::<usize>();
+        printed.chain(self.displays.iter().map(forms)).sum()
+    }
+
+    /// The same without what it printed and showed.
+    #[must_use]
+    pub fn unshown(&self) -> Self {
+        Self {
+            step: self.step.clone(),
+            version: self.version,
+            started: self.started,
+            duration_us: self.duration_us,
+            why: self.why.clone(),
+            outcome: self.outcome,
+            output: Output::default(),
+            displays: Vec::new(),
+            error: self.error.clone(),
+            observation: self.observation.clone(),
+            effects: self.effects.clone(),
+        }
+    }
 }
 
 /// How an execution ended.

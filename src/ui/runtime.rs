@@ -37,6 +37,9 @@ const DRAIN: Duration = Duration::from_millis(8);
 /// The same where somebody pressed a key and waits for the frame.
 const PRESSED: Duration = Duration::from_millis(1);
 
+/// The exit status where the run could not be read, or not any more.
+const FAILED: u8 = 2;
+
 /// How long the run is waited for at the end.
 const PARTING: Duration = Duration::from_secs(3);
 
@@ -67,8 +70,14 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     let (closed, parting) = std::sync::mpsc::channel();
     let told = inbox.clone();
     thread::Builder::new().name("events".to_owned()).spawn(move || {
+        let mut ended = false;
         for event in events {
+            ended = matches!(event, Event::Closed);
             told.ordinary(Message::Run(event));
+        }
+        // One that crashed says nothing any more, and a screen that no longer follows the run would deceive.
+        if !ended {
+            told.ordinary(Message::Run(Event::Closed));
         }
         // Nobody waits if the interface ended on another way.
         let _ = closed.send(());
@@ -99,9 +108,13 @@ pub fn run(handle: Handle, events: Receiver<Event>, options: Options) -> io::Res
     let why = why.map(|notice| crate::step::plain_line(&notice.text));
     // The terminal goes back first: closing may take a moment, and is nothing to look at.
     drop(errands);
-    if let Some(why) = why {
-        eprintln!("reweave: the workbench ended: {why}");
-    }
+    let status = match why {
+        Some(why) => {
+            eprintln!("reweave: the workbench ended: {why}");
+            status.map(|status| if status == 0 { FAILED } else { status })
+        }
+        None => status,
+    };
     handle.send(Command::Close);
     drop(handle);
     let _ = parting.recv_timeout(PARTING);

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use crate::feedback::Diagnosis;
 use crate::interop::compare::{self, Difference, Divergence, Verdict};
 use crate::step::{
-    Author, Chunk, Digest, Display, Execution, FileChange, Kind, Outcome, Output, Patch, PatchId, PatchState,
+    Author, Chunk, Digest, Display, Execution, FileChange, Outcome, Output, Patch, PatchId, PatchState,
     Provenance, Reason, StackLine, Status, StepError, StepId, Stream, Variable, VersionNumber,
 };
 use crate::store::query::Moment;
@@ -29,26 +29,7 @@ pub fn id(text: &str) -> StepId {
 
 /// A fresh step.
 pub fn step(name: &str) -> StepRow {
-    StepRow {
-        id: id(name),
-        kind: Kind::Step,
-        status: Status::Fresh,
-        reasons: Vec::new(),
-        version: VersionNumber(1),
-        summary: None,
-        agent: None,
-        duration_us: Some(12_000),
-        error: None,
-        caused_by: None,
-        recorded: false,
-        recording: false,
-        nondeterministic: Vec::new(),
-        reads: Vec::new(),
-        writes: Vec::new(),
-        syntax_error: None,
-        reaches: Vec::new(),
-        unannounced: Vec::new(),
-    }
+    StepRow { duration_us: Some(12_000), ..StepRow::fresh(id(name)) }
 }
 
 /// An edge that carries one name.

@@ -240,7 +240,7 @@ fn texts(given: &str, path: &Path) -> Result<Texts, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Author, Chunk, Kind, Provenance, Stream};
+    use crate::step::{Author, Chunk, Provenance, Stream};
     use crate::store::Store;
 
     /// A run with these steps: the id, the text, and what was printed where it ran.
@@ -255,26 +255,7 @@ mod tests {
                 execution.output.chunks.push(Chunk { stream: Stream::Stdout, text: (*printed).to_owned() });
                 store.record_execution(execution.into()).wait().unwrap();
             }
-            Arc::new(StepRow {
-                id,
-                kind: Kind::Step,
-                status: Status::Fresh,
-                reasons: Vec::new(),
-                version,
-                summary: None,
-                agent: None,
-                duration_us: None,
-                error: None,
-                caused_by: None,
-                recorded: false,
-                recording: false,
-                nondeterministic: Vec::new(),
-                reads: Vec::new(),
-                writes: Vec::new(),
-                syntax_error: None,
-                reaches: Vec::new(),
-                unannounced: Vec::new(),
-            })
+            Arc::new(StepRow { version, ..StepRow::fresh(id) })
         });
         let steps = rows.collect();
         (dir, Snapshot { steps, ..Snapshot::default() })

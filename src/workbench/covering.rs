@@ -146,29 +146,9 @@ fn blocks(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Status, VersionNumber};
 
     fn row(id: &str, kind: Kind) -> Arc<StepRow> {
-        Arc::new(StepRow {
-            id: id.parse().unwrap(),
-            kind,
-            status: Status::Fresh,
-            reasons: Vec::new(),
-            version: VersionNumber(1),
-            summary: None,
-            agent: None,
-            duration_us: None,
-            error: None,
-            caused_by: None,
-            recorded: false,
-            recording: false,
-            nondeterministic: Vec::new(),
-            reads: Vec::new(),
-            writes: Vec::new(),
-            syntax_error: None,
-            reaches: Vec::new(),
-            unannounced: Vec::new(),
-        })
+        Arc::new(StepRow { kind, ..StepRow::fresh(id.parse().unwrap()) })
     }
 
     #[test]

@@ -74,29 +74,13 @@ pub(super) fn keep(dir: &Path, snapshot: &Snapshot) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Kind, Status, VersionNumber};
     use crate::workbench::EdgeKind;
 
     fn row(id: usize) -> Arc<StepRow> {
         Arc::new(StepRow {
-            id: format!("{id:04}").parse().unwrap(),
-            kind: Kind::Step,
-            status: Status::Fresh,
-            reasons: Vec::new(),
-            version: VersionNumber(1),
-            summary: None,
-            agent: None,
             duration_us: Some(1),
-            error: None,
-            caused_by: None,
-            recorded: false,
-            recording: false,
-            nondeterministic: Vec::new(),
             reads: vec!["x".into()],
-            writes: Vec::new(),
-            syntax_error: None,
-            reaches: Vec::new(),
-            unannounced: Vec::new(),
+            ..StepRow::fresh(format!("{id:04}").parse().unwrap())
         })
     }
 

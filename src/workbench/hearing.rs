@@ -128,6 +128,7 @@ impl Desk {
         };
         summary.text = told(&summary);
         self.send(job.client, Event::Ran { ticket: job.ticket, steps: Arc::new(steps) });
+        self.book.unload();
         let result = match (result, recorded) {
             (Err(error), _) => Err(engine_failure(error)),
             (Ok(()), Err(failure)) => Err(failure),

@@ -23,6 +23,9 @@ const REMEMBERED: usize = 16;
 /// turn out not to hold, and then an earlier execution may.
 const FEW: usize = 500;
 
+/// Executions that printed and showed more than this are not held whole for longer than they are needed.
+const LARGE: usize = 256 << 10;
+
 /// What is remembered of a step.
 #[derive(Debug, Default)]
 pub(super) struct Record {
@@ -109,6 +112,23 @@ impl Record {
         Some(Hold { execution: Some(self.id_of(execution)?), source: *source, blocked: None })
     }
 
+    /// Lets go of what its executions printed and showed, where that is much and the store has it.
+    fn unload(&mut self) {
+        let all = || self.past.iter().map(|(_, execution)| execution).chain(self.held.iter().map(|(held, _)| held));
+        let large = all().any(|execution| execution.shown_bytes() > LARGE);
+        let held = self.held.as_ref().map(|(execution, _)| self.id_of(execution));
+        if !large || held == Some(None) || self.past.iter().any(|(id, _)| id.is_none()) {
+            return;
+        }
+        for (id, execution) in &mut self.past {
+            *execution = Arc::new(execution.unshown());
+            if let Some((of, _)) = self.held.as_mut().filter(|_| held == Some(*id)) {
+                *of = Arc::clone(execution);
+            }
+        }
+        self.reach = Reach::Observed;
+    }
+
     /// Takes whole executions in the place of those that were read in part.
     fn take(&mut self, found: Vec<(ExecutionId, Arc<Execution>)>, reach: Reach) {
         let held = self.held.as_ref().and_then(|(execution, _)| self.id_of(execution));
@@ -128,6 +148,11 @@ impl Record {
 }
 
 impl Book {
+    /// Lets go of what steps printed, where that is much: it is read again where it is needed.
+    pub(super) fn unload(&mut self) {
+        self.records.values_mut().for_each(Record::unload);
+    }
+
     /// The execution that holds, or held last, whole.
     pub(super) fn held(&mut self, id: &StepId) -> Option<Arc<Execution>> {
         let record = self.records.get_mut(id)?;

@@ -113,6 +113,32 @@ pub struct StepRow {
     pub unannounced: Vec<String>,
 }
 
+impl StepRow {
+    /// A fresh step in its first version of which nothing else is known.
+    pub fn fresh(id: StepId) -> Self {
+        Self {
+            id,
+            kind: Kind::Step,
+            status: Status::Fresh,
+            reasons: Vec::new(),
+            version: VersionNumber(1),
+            summary: None,
+            agent: None,
+            duration_us: None,
+            error: None,
+            caused_by: None,
+            recorded: false,
+            recording: false,
+            nondeterministic: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            syntax_error: None,
+            reaches: Vec::new(),
+            unannounced: Vec::new(),
+        }
+    }
+}
+
 /// That one step needs another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {

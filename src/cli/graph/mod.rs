@@ -156,29 +156,10 @@ fn label(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Kind, Status, VersionNumber};
+    use crate::step::Status;
 
     fn row(id: &str, status: Status) -> Arc<StepRow> {
-        Arc::new(StepRow {
-            id: id.parse().unwrap(),
-            kind: Kind::Step,
-            status,
-            reasons: vec![],
-            version: VersionNumber(1),
-            summary: None,
-            agent: None,
-            duration_us: None,
-            error: None,
-            caused_by: None,
-            recorded: false,
-            recording: false,
-            nondeterministic: vec![],
-            reads: vec![],
-            writes: vec![],
-            syntax_error: None,
-            reaches: Vec::new(),
-            unannounced: Vec::new(),
-        })
+        Arc::new(StepRow { status, ..StepRow::fresh(id.parse().unwrap()) })
     }
 
     pub(super) fn picture() -> Picture {

@@ -3,10 +3,12 @@
 use super::model::Model;
 use super::run::RunIndex;
 use crate::step::{Status, StepId};
-use crate::ui::layout::Layers;
+use crate::ui::layout::{Layers, reduce};
 
 /// More boxes than this are no picture any more.
 pub const MOST: usize = 60;
+/// More boxes than this are shown only when they are asked for.
+const CLEAR: usize = 10;
 /// Columns of the longest label.
 const LABEL: usize = 22;
 
@@ -60,6 +62,19 @@ impl Boxes {
             .collect();
         edges.sort_unstable();
         edges.dedup();
+        // As beside the list: what other edges tell is not drawn again, but for those of the step that is looked at.
+        let mut needs = vec![Vec::new(); places.len()];
+        for (from, to) in &edges {
+            if let (Some(list), Ok(from)) = (needs.get_mut(*to), u32::try_from(*from)) {
+                list.push(from);
+            }
+        }
+        let needs = reduce(&needs);
+        let own = centre.as_ref().and_then(|step| find(run.place(step)?));
+        edges.retain(|(from, to)| {
+            let is_own = own == Some(*from) || own == Some(*to);
+            is_own || needs.get(*to).is_some_and(|list| list.iter().any(|need| *need as usize == *from))
+        });
         let frame = if rows > 1 { 4 } else { 2 };
         let widths: Vec<usize> = places
             .iter()
@@ -127,7 +142,12 @@ impl Model {
     pub fn toggle_boxes(&mut self) {
         self.boxes = match self.boxes.take() {
             Some(_) => None,
-            None => Some(Boxes::of(&self.run, Scope::Near(2), self.chosen().cloned(), self.box_rows())),
+            None => {
+                let near = |hops| Boxes::of(&self.run, Scope::Near(hops), self.chosen().cloned(), self.box_rows());
+                let far = near(2);
+                // A picture of many boxes is for who asks for it.
+                Some(if far.wanted > CLEAR { near(1) } else { far })
+            }
         };
     }
 

@@ -18,6 +18,10 @@ use crate::workbench::{Beside, CallView};
 /// Up to so many bytes are made lines of at once.
 const CHEAP: usize = 64 << 10;
 
+/// Of a step that runs, so many bytes are held; half of them go when there are more. All that is kept of it comes when it
+/// has ended.
+const LIVE: usize = 64 << 20;
+
 /// What a line of output is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -65,6 +69,8 @@ pub struct Document {
     looks: Vec<(usize, Look)>,
     /// How many lines were looked through for colours.
     looked: usize,
+    /// Lines that it printed and that are not held any more.
+    gone: usize,
     /// What comes after what was printed.
     rest: Vec<(Kind, String)>,
     /// Pictures that it showed.
@@ -79,7 +85,7 @@ pub struct Document {
     pub why: Option<Arc<Diagnosis>>,
     /// Whether the step is running, so that more may come.
     pub live: bool,
-    /// The execution that it comes from, unless it is live.
+    /// The execution that it comes from, unless it is live; without what it printed, where that is much.
     pub execution: Option<Arc<Execution>>,
 }
 
@@ -92,6 +98,7 @@ impl Document {
     /// The output of an execution that ended.
     pub fn of(execution: Arc<Execution>) -> Self {
         let mut document = Self::default();
+        document.printed.reserve(execution.output.chunks.iter().map(|chunk| chunk.text.len()).sum());
         execution.output.chunks.iter().for_each(|chunk| document.push(chunk));
         if execution.output.dropped > 0 {
             let text = format!("{} bytes were left out of the middle", execution.output.dropped);
@@ -128,8 +135,17 @@ impl Document {
             let calls = execution.observation.calls.iter();
             document.calls.extend(calls.map(|call| (Kind::Value, format!("{}({})", call.name, call.shown))));
         }
-        document.execution = Some(execution);
+        // What is held as lines need not be held a second time.
+        let large = execution.shown_bytes() > CHEAP;
+        document.execution = Some(if large { Arc::new(execution.unshown()) } else { execution });
         document
+    }
+
+    /// About how many bytes are held for it.
+    pub fn weight(&self) -> usize {
+        let parts = [&self.rest, &self.reasons, &self.calls, &self.beside];
+        let lines = parts.into_iter().flatten().map(|(_, text)| text.len());
+        self.printed.text().len() + self.printed.len() * size_of::<u32>() + lines.sum::<usize>()
     }
 
     /// Whether to make lines of an execution costs no more than a part of a frame.
@@ -373,7 +389,38 @@ impl Document {
         }
     }
 
-    /// Adds what a running step printed.
+    /// Adds what a running step printed. Of one that prints without end, the beginning is let go by and by: gives how
+    /// many lines went.
+    pub fn push_live(&mut self, chunk: &Chunk) -> usize {
+        self.push(chunk);
+        if self.printed.text().len() < LIVE {
+            return 0;
+        }
+        let (lines, bytes) = self.printed.forget(LIVE / 2);
+        let (look, (_, stream)) = (self.look(lines), *self.streams.iter().rfind(|(from, _)| *from <= bytes).unwrap_or(&(0, chunk.stream)));
+        self.looks.retain_mut(|(line, _)| {
+            let stays = *line > lines;
+            *line = line.saturating_sub(lines);
+            stays
+        });
+        self.looks.insert(0, (0, look));
+        self.streams.retain_mut(|(from, _)| {
+            let stays = *from > bytes;
+            *from = from.saturating_sub(bytes);
+            stays
+        });
+        self.streams.insert(0, (0, stream));
+        self.looked = self.looked.saturating_sub(lines);
+        self.gone += lines;
+        lines
+    }
+
+    /// How many lines it printed that are not held any more.
+    pub fn gone(&self) -> usize {
+        self.gone
+    }
+
+    /// Adds what a step printed.
     pub fn push(&mut self, chunk: &Chunk) {
         if self.streams.last().is_none_or(|(_, stream)| *stream != chunk.stream) {
             self.streams.push((self.printed.text().len(), chunk.stream));

@@ -33,6 +33,8 @@ pub struct Output {
 
 /// How many steps' output is held.
 const HELD: usize = 24;
+/// How many bytes are held of steps that are not looked at.
+const WEIGHT: usize = 64 << 20;
 
 impl Output {
     /// The output of a step, if it is held.
@@ -69,7 +71,11 @@ impl Output {
             self.put(step, Document::live());
         }
         if let Some(document) = self.documents.get_mut(step) {
-            document.push(chunk);
+            let gone = document.push_live(chunk);
+            if gone > 0 && self.step.as_ref() == Some(step) {
+                self.window.top = self.window.top.saturating_sub(gone);
+                self.window.cursor = self.window.cursor.saturating_sub(gone);
+            }
         }
     }
 
@@ -138,11 +144,23 @@ impl Output {
         self.documents.insert(step.clone(), document);
         self.order.retain(|other| other != step);
         self.order.push(step.clone());
-        if self.order.len() > HELD {
-            let gone = self.order.remove(0);
-            if self.step.as_ref() != Some(&gone) {
-                self.documents.remove(&gone);
+        let Self { documents, order, .. } = self;
+        let (mut held, mut weight) = (0, 0);
+        // The newest first: they are likeliest to be looked at again.
+        let mut gone: Vec<StepId> = Vec::new();
+        for step in order.iter().rev() {
+            held += 1;
+            if self.step.as_ref() == Some(step) {
+                continue;
             }
+            weight += documents.get(step).map_or(0, Document::weight);
+            if held > HELD || weight > WEIGHT && documents.get(step).is_some_and(|document| !document.live) {
+                gone.push(step.clone());
+            }
+        }
+        for step in gone {
+            documents.remove(&step);
+            order.retain(|other| *other != step);
         }
     }
 }

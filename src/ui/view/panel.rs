@@ -97,6 +97,9 @@ fn about(model: &Model, pane: Pane) -> String {
             None => String::new(),
         },
         Pane::Output => match model.output.shown() {
+            Some(document) if document.live && document.gone() > 0 => {
+                format!("running; the first {} lines are not shown", document.gone())
+            }
             Some(document) if document.live => "running".to_owned(),
             _ => String::new(),
         },
