@@ -168,7 +168,9 @@ fn a_hundred_megabytes_of_output_scroll_and_can_be_searched() {
     step(
         dir.path(),
         "01_floods",
-        &format!("for block in range(1000):\n    print('\\n'.join(f'{line} {{block}}.{{n}}' for n in range(1250)))\nprint('the needle')\n"),
+        &format!(
+            "for block in range(1000):\n    print('\\n'.join(f'{line} {{block}}.{{n}}' for n in range(1250)))\nprint('the needle')\n"
+        ),
     );
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
     terminal.wait_for("01_floods").keys("a").wait_for("1 fresh");

@@ -8,8 +8,8 @@ use ratatui::layout::Rect;
 use crate::feedback::Diagnosis;
 use crate::interop::compare::{self, Difference, Divergence, Verdict};
 use crate::step::{
-    Author, Chunk, Digest, Display, Execution, FileChange, Outcome, Output, Patch, PatchId, PatchState,
-    Provenance, Reason, StackLine, Status, StepError, StepId, Stream, Variable, VersionNumber,
+    Author, Chunk, Digest, Display, Execution, FileChange, Outcome, Output, Patch, PatchId, PatchState, Provenance,
+    Reason, StackLine, Status, StepError, StepId, Stream, Variable, VersionNumber,
 };
 use crate::store::query::Moment;
 use crate::ui::app::document::Document;

@@ -2,13 +2,22 @@
 //!
 //! No thread and no channel: the desk calls, the book answers. It is the only part that touches the run's
 //! directory and the store.
+//!
+//! # Architecture
+//!
+//! - `reading.rs`: what the directory holds, taken in and recorded.
+//! - `running.rs`: what the engine is given, and what it says taken down.
+//! - `standing.rs`: how each step stands, as marks, rows and edges. `would.rs`: how it would after a change.
+//! - `locked.rs`: a run whose steps only accepted patches may change.
 
 mod locked;
+mod reading;
+mod running;
 mod standing;
 mod would;
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,16 +28,13 @@ use super::code::{self, Code};
 use super::files::FileLook;
 use super::marks::{Held, Subject, Verdict};
 use super::moment::now;
-use super::open::run_failure;
 use super::record::Record;
 use super::{Edge, Failure, FileProblem, Level, Snapshot, StepRow};
 use crate::analysis::StepNames;
-use crate::engine::{OnError, Task};
+use crate::engine::OnError;
 use crate::graph::ExecutionStateGraph;
 use crate::run::{self, Faults, Files, Gravity, Problem, RunDir, StepFile, Tree};
-use crate::step::{
-    Author, Digest, Execution, ExecutionId, Millis, Outcome, Provenance, Reason, Status, StepId, VersionNumber,
-};
+use crate::step::{Author, Digest, Execution, ExecutionId, Millis, Provenance, StepId, VersionNumber};
 use crate::store::{DeedError, Done, Plan, Receipt, Store, StoreError};
 
 /// A run as it is known.
@@ -294,130 +300,6 @@ impl Book {
         self.tree.set_exclude(exclude);
     }
 
-    /// Looks at the directory again, at these paths or at everything, and records what is new.
-    pub(super) fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
-        match paths {
-            Some(paths) => self.tree.refresh_paths(paths),
-            None => self.tree.refresh_all(),
-        }
-        let changes = self.take_in(false).map_err(|error| self.failure(error))?;
-        self.watch_lock(&changes)?;
-        Ok(changes)
-    }
-
-    /// Brings the steps in line with what the tree saw last, and records the versions.
-    fn take_in(&mut self, first: bool) -> Result<Changes, StoreError> {
-        let scan = self.tree.scan();
-        self.problems = scan.problems.iter().map(told).collect();
-        self.nothing = scan.require_steps(&self.dir).err().map(run_failure);
-        if !first && self.shows(&scan) {
-            return Ok(Changes::default());
-        }
-        if !first && let Some(places) = self.other_texts(&scan) {
-            return self.take_in_texts(&scan, places);
-        }
-        let entries = self.steps.clone();
-        let old: HashMap<&StepId, &Entry> = entries.iter().map(|entry| (&entry.file.id, entry)).collect();
-        let same = |file: &Arc<StepFile>| old.get(&file.id).is_some_and(|entry| is_same(&entry.file, file));
-        let at = now();
-        let seen = self.store.record_scan(
-            &scan,
-            &Provenance::new(Author::Person, at),
-            |file| self.author(file, at),
-            |file| fs::read(self.dir.path().join(&file.path)).ok(),
-        )?;
-        if first {
-            self.new_at_opening.clone_from(&seen.changed);
-        }
-        for (from, to) in &seen.renamed {
-            if let Some(record) = self.records.remove(from) {
-                self.records.insert(to.clone(), record);
-            }
-        }
-        for id in &seen.removed {
-            self.records.remove(id);
-        }
-        let changed: Vec<&Arc<StepFile>> = scan.steps.iter().filter(|file| !same(file)).collect();
-        let present: HashSet<&StepId> = scan.steps.iter().map(|file| &file.id).collect();
-        let gone: Vec<StepId> = old.keys().filter(|id| !present.contains(*id)).map(|id| (*id).clone()).collect();
-        let affected = self.regraph(&changed, &gone);
-        let entry = |file: &Arc<StepFile>| Entry {
-            version: seen.present.get(&file.id).copied().unwrap_or(VersionNumber(1)),
-            code: match old.get(&file.id) {
-                Some(entry) if !affected.contains(&file.id) => Arc::clone(&entry.code),
-                _ => Arc::new(code_in(&self.graph, &file.id)),
-            },
-            file: Arc::clone(file),
-        };
-        let steps: Vec<Entry> = scan.steps.iter().map(entry).collect();
-        let changed = changed.into_iter().map(|file| file.id.clone()).collect();
-        self.changed = Changed::All;
-        self.steps = steps;
-        self.modules = scan.modules;
-        Ok(Changes { changed, removed: seen.removed, renamed: seen.renamed })
-    }
-
-    /// Whether the steps are those of a look at the directory.
-    fn shows(&self, scan: &run::Scan) -> bool {
-        scan.steps.len() == self.steps.len()
-            && self.steps.iter().zip(&scan.steps).all(|(entry, file)| is_same(&entry.file, file))
-    }
-
-    /// The places of the steps that have another text, if that is all that is new.
-    fn other_texts(&self, scan: &run::Scan) -> Option<Vec<usize>> {
-        let same = |(entry, file): (&Entry, &Arc<StepFile>)| Arc::ptr_eq(&entry.file, file) || entry.file.id == file.id;
-        let same_steps = scan.steps.len() == self.steps.len() && self.steps.iter().zip(&scan.steps).all(same);
-        let same_modules = scan.modules.len() == self.modules.len()
-            && self.modules.iter().zip(&scan.modules).all(|(then, now)| is_same(then, now));
-        let differs = |place: &usize| match (self.steps.get(*place), scan.steps.get(*place)) {
-            (Some(entry), Some(file)) => !is_same(&entry.file, file),
-            _ => false,
-        };
-        (same_steps && same_modules).then(|| (0..self.steps.len()).filter(differs).collect())
-    }
-
-    /// Brings these steps in line with their texts and records the versions: at the cost of these alone, however many
-    /// steps there are.
-    fn take_in_texts(&mut self, scan: &run::Scan, places: Vec<usize>) -> Result<Changes, StoreError> {
-        let changed: Vec<&Arc<StepFile>> = places.iter().filter_map(|place| scan.steps.get(*place)).collect();
-        let files: Vec<&StepFile> = changed.iter().map(|file| &***file).collect();
-        let at = now();
-        let read = |file: &StepFile| fs::read(self.dir.path().join(&file.path)).ok();
-        let versions = self.store.record_texts(&files, |file| self.author(file, at), read)?;
-        let affected = self.regraph(&changed, &[]);
-        for ((place, file), version) in places.into_iter().zip(&changed).zip(versions) {
-            if let Some(entry) = self.steps.get_mut(place) {
-                entry.file = Arc::clone(file);
-                entry.version = version.unwrap_or(entry.version);
-            }
-            self.touch(&file.id);
-        }
-        for id in affected {
-            self.touch(&id);
-            let code = Arc::new(code_in(&self.graph, &id));
-            if let Some(entry) = self.place(&id).and_then(|place| self.steps.get_mut(place)) {
-                entry.code = code;
-            }
-        }
-        let changed = changed.into_iter().map(|file| file.id.clone()).collect();
-        Ok(Changes { changed, ..Changes::default() })
-    }
-
-    /// Puts changed texts into the graph and takes out what is gone. Gives the steps of which something else is
-    /// known now.
-    fn regraph(&mut self, changed: &[&Arc<StepFile>], gone: &[StepId]) -> BTreeSet<StepId> {
-        let mut affected = BTreeSet::new();
-        for step in gone {
-            affected.extend(self.graph.remove_step(step));
-        }
-        let files: Vec<&StepFile> = changed.iter().map(|file| &***file).collect();
-        for (file, names) in changed.iter().zip(code::look_at(&files, &self.python)) {
-            affected.extend(self.graph.add_step(file.id.clone(), names));
-            affected.insert(file.id.clone());
-        }
-        affected
-    }
-
     /// A step's bytes as they are on disk, as far as they were read.
     pub(super) fn bytes_of(&self, file: &StepFile) -> Vec<u8> {
         match file.encoding.encode(&file.source) {
@@ -442,120 +324,6 @@ impl Book {
             needs: &entry.file.header.needs,
             opaque: entry.code.opaque,
         }
-    }
-
-    /// The whole run as the engine is given it; `marked` are looked at as if they had been marked by hand.
-    /// Results of steps that hold are whole only if they are to be `told`.
-    pub(super) fn tasks(&mut self, marked: &BTreeSet<StepId>, told: bool) -> Result<Vec<Task>, Failure> {
-        self.recall(marked, told)?;
-        Ok(self.steps.iter().map(|entry| self.task(entry, marked.contains(&entry.file.id))).collect())
-    }
-
-    /// A step as the engine is given it. What is remembered of it was recalled before.
-    fn task(&self, entry: &Entry, marked: bool) -> Task {
-        let id = &entry.file.id;
-        let record = self.records.get(id);
-        let held = record.and_then(|record| record.held.as_ref()).map(|(execution, _)| execution);
-        let past = record.into_iter().flat_map(|record| &record.past).map(|(_, execution)| execution);
-        // What held last comes first, though others may have been executed since.
-        let answers = held.map(|held| held.observation.answers.clone()).unwrap_or_default();
-        let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
-        let others = past.filter(|other| held.is_none_or(|held| !Arc::ptr_eq(held, other)));
-        let held = held.into_iter().chain(others).filter(holds).cloned().collect();
-        let timeout = entry.file.header.timeout;
-        let forced = record.and_then(|record| record.marked.clone());
-        Task {
-            id: id.clone(),
-            kind: entry.file.kind,
-            source: code::executable(&entry.file),
-            version: entry.version,
-            timeout: timeout.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok()),
-            produces: entry.file.header.produces.clone(),
-            answers,
-            held,
-            forced: forced.or_else(|| marked.then_some(Reason::Invalidated)),
-        }
-    }
-
-    /// A step was executed, with the text of digest `text`. It is handed to the store; [`Book::settle`] waits.
-    pub(super) fn executed(&mut self, execution: &Arc<Execution>, text: Digest) {
-        let receipt = self.store.record_execution(Arc::clone(execution));
-        self.receipts.push((Arc::clone(execution), receipt));
-        self.records.entry(execution.step.clone()).or_default().executed(execution, text);
-        self.touch(&execution.step);
-    }
-
-    /// A step was found to hold as of `execution`, for the text of digest `text`.
-    pub(super) fn kept(&mut self, step: &StepId, execution: &Arc<Execution>, text: Digest) {
-        self.records.entry(step.clone()).or_default().kept(execution, text);
-        self.touch(step);
-    }
-
-    /// A step could not run.
-    pub(super) fn blocked(&mut self, step: &StepId, why: &Reason, text: Digest) {
-        self.records.entry(step.clone()).or_default().blocked = Some((why.clone(), text));
-        self.touch(step);
-    }
-
-    /// Waits until all that was executed is in the store, and keeps how the steps stand now.
-    pub(super) fn settle(&mut self) -> Result<(), Failure> {
-        for (execution, receipt) in std::mem::take(&mut self.receipts) {
-            let step = &execution.step;
-            match receipt.wait() {
-                Ok(id) => {
-                    self.records.entry(step.clone()).or_default().recorded(&execution, id);
-                }
-                // The step went away while it ran: there is nothing left to record it under.
-                Err(StoreError::Missing { .. }) => {}
-                Err(error) => {
-                    let hint = error.hint();
-                    return Err(Failure { what: format!("the execution of {step} was not recorded: {error}"), hint });
-                }
-            }
-        }
-        let mut changed = Vec::new();
-        for (step, record) in &self.records {
-            let text_of = |version| self.text_digest(step, version).ok();
-            let hold = record.hold(text_of);
-            if hold != record.kept {
-                changed.push((step.clone(), hold));
-            }
-        }
-        if changed.is_empty() {
-            return Ok(());
-        }
-        for (step, hold) in &changed {
-            if let Some(record) = self.records.get_mut(step) {
-                record.kept.clone_from(hold);
-            }
-        }
-        self.store.set_holds(changed).wait().map_err(|error| self.failure(error))
-    }
-
-    /// Marks steps by hand. The mark lasts until they are executed.
-    pub(super) fn mark(&mut self, steps: &BTreeSet<StepId>) -> Result<(), Failure> {
-        let list: Vec<StepId> = steps.iter().cloned().collect();
-        self.store.set_invalidated(&list, &Reason::Invalidated, now()).map_err(|error| self.failure(error))?;
-        for step in steps {
-            self.records.entry(step.clone()).or_default().marked = Some(Reason::Invalidated);
-            self.touch(step);
-        }
-        Ok(())
-    }
-
-    /// All steps that are stale because of these, and these themselves where they are not up to date.
-    pub(super) fn following(&self, steps: &BTreeSet<StepId>) -> BTreeSet<StepId> {
-        let mut found = steps.clone();
-        for (entry, verdict) in self.steps.iter().zip(self.verdicts()) {
-            let waits = |reason: &Reason| match reason {
-                Reason::Upstream { step, .. } | Reason::BlockedBy { step, .. } => found.contains(step),
-                _ => false,
-            };
-            if verdict.status != Status::Fresh && verdict.reasons.iter().any(waits) {
-                found.insert(entry.file.id.clone());
-            }
-        }
-        found
     }
 }
 

@@ -295,7 +295,8 @@ impl Marks {
             return;
         }
         // Another step may be the first now that says what there was at the beginning.
-        let hidden: BTreeSet<Name> = old.hidden.iter().chain(trace.hidden.iter()).map(|(name, _)| name.clone()).collect();
+        let hidden: BTreeSet<Name> =
+            old.hidden.iter().chain(trace.hidden.iter()).map(|(name, _)| name.clone()).collect();
         for name in hidden {
             let own = trace.hidden.iter().find(|(other, _)| *other == name).map(|(_, digest)| (place, *digest));
             let others = self.names.lookers(&name).filter(|other| *other != place).filter_map(|other| {

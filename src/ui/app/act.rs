@@ -1,18 +1,17 @@
 //! What each action does to the state.
 
+mod going;
+mod replay;
+
 use super::action::Action;
 use super::boxes::Scope;
 use super::field::Field;
-use super::hunt::{self, Hunted};
 use super::message::Effect;
 use super::model::{Model, Pane};
-use super::output::Kind;
 use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
-use super::screen::Class;
-use super::steps::Row;
-use super::{events, panes, reviewing, state, typing};
+use super::{panes, reviewing, state, typing};
 use crate::patch::proposal_of;
-use crate::step::{Status, StepId, Wants};
+use crate::step::{StepId, Wants};
 use crate::workbench::{Command, Level, PastStep, RepairWish};
 
 /// Does an action, or says why it can't be done now.
@@ -22,7 +21,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         return;
     }
     let pane = model.focus;
-    if model.boxes.is_some() && pane == Pane::Steps && in_boxes(model, action, effects) {
+    if model.boxes.is_some() && pane == Pane::Steps && going::in_boxes(model, action, effects) {
         return;
     }
     match action {
@@ -57,7 +56,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Right if pane == Pane::State => {
             let row = model.state.rows.get(model.state.window.cursor);
             if row.is_some_and(|row| !model.state.is_open(row)) {
-                open(model, effects);
+                going::open(model, effects);
             }
         }
         Action::Compare => {
@@ -65,14 +64,14 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let text = if on { "kept: go to another step to see what differs" } else { "nothing is compared any more" };
             typing::tell(model, text);
         }
-        Action::Left | Action::Right if pane == Pane::Source && link(model, action == Action::Right) => {}
+        Action::Left | Action::Right if pane == Pane::Source && going::link(model, action == Action::Right) => {}
         Action::Left => panes::shift(model, pane, -8),
         Action::Right => panes::shift(model, pane, 8),
-        Action::Open | Action::Expand => open(model, effects),
-        Action::NextPanel => next_panel(model, 1),
-        Action::PrevPanel => next_panel(model, -1),
-        Action::NextTab => next_tab(model, 1),
-        Action::PrevTab => next_tab(model, -1),
+        Action::Open | Action::Expand => going::open(model, effects),
+        Action::NextPanel => going::next_panel(model, 1),
+        Action::PrevPanel => going::next_panel(model, -1),
+        Action::NextTab => going::next_tab(model, 1),
+        Action::PrevTab => going::next_tab(model, -1),
         Action::ShowSteps => model.show(Pane::Steps),
         Action::ShowSource => model.show(Pane::Source),
         Action::ShowOutput => model.show(Pane::Output),
@@ -80,7 +79,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::ShowPatch => model.show(Pane::Patch),
         Action::ShowHistory => model.show(Pane::History),
         Action::ShowContext => model.show(Pane::Context),
-        Action::OpenVersion | Action::OpenPart => open(model, effects),
+        Action::OpenVersion | Action::OpenPart => going::open(model, effects),
         Action::WholeStory => model.history.whole = !model.history.whole,
         Action::AsItWas => {
             if !model.history.leave_past()
@@ -91,7 +90,7 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::Restore | Action::RestoreRun => restore(model, action),
         Action::NextHunk if model.search.as_ref().is_some_and(|search| search.pane == Pane::Patch) => {
-            next_match(model, true, effects);
+            going::next_match(model, true, effects);
         }
         Action::TakeLine
         | Action::ToggleHunk
@@ -114,8 +113,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         | Action::Reject
         | Action::Revert => reviewing::act(model, action, effects),
         Action::Zoom => model.zoom = !model.zoom,
-        Action::Widen => widen(model, 4),
-        Action::Narrow => widen(model, -4),
+        Action::Widen => going::widen(model, 4),
+        Action::Narrow => going::widen(model, -4),
         Action::Mouse => {
             model.mouse = !model.mouse;
             effects.push(Effect::Mouse(model.mouse));
@@ -123,8 +122,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 if model.mouse { "the mouse is ours" } else { "the mouse selects text; the same key takes it back" };
             typing::tell(model, text);
         }
-        Action::RunStep => run(model, false, effects),
-        Action::Retry => run(model, true, effects),
+        Action::RunStep => replay::run(model, false, effects),
+        Action::Retry => replay::run(model, true, effects),
         Action::Repair => {
             if let Some(step) = model.chosen().cloned() {
                 let wish = RepairWish { step, agent: Vec::new(), tries: None, candidates: None, accept: false };
@@ -154,8 +153,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 then: Then::Ask(Box::new(Command::Replay { from: None, until: None })),
             }));
         }
-        Action::Next => next_step(model, effects),
-        Action::Back => back(model, effects),
+        Action::Next => replay::next_step(model, effects),
+        Action::Back => replay::back(model, effects),
         Action::RunToHere => {
             let last = model.targets().into_iter().next_back();
             let steps = model.run.snapshot.steps.iter().map(|row| row.id.clone());
@@ -169,19 +168,19 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Pause => effects.push(Effect::Ask(Command::Pause)),
         Action::Breakpoint => {
             let mut steps = model.run.snapshot.breakpoints.clone();
-            toggle(&mut steps, model.targets());
+            replay::toggle(&mut steps, model.targets());
             effects.push(Effect::Ask(Command::Breakpoints { steps, names: model.run.snapshot.watched_names.clone() }));
         }
         Action::WatchName => {
             if let Some(name) = model.state.name_at(model.state.window.cursor) {
                 let mut names = model.run.snapshot.watched_names.clone();
-                toggle(&mut names, vec![name.as_str().into()]);
+                replay::toggle(&mut names, vec![name.as_str().into()]);
                 effects
                     .push(Effect::Ask(Command::Breakpoints { steps: model.run.snapshot.breakpoints.clone(), names }));
             }
         }
-        Action::ToWriter => tied(model, false, effects),
-        Action::ToReaders => tied(model, true, effects),
+        Action::ToWriter => going::tied(model, false, effects),
+        Action::ToReaders => going::tied(model, true, effects),
         Action::Plan => {
             model.overlays.push(Overlay::Plan(Plan { rows: None, top: 0 }));
             effects.push(Effect::Ask(Command::Plan { steps: Vec::new(), marked: Vec::new() }));
@@ -236,8 +235,8 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Undo => effects.push(Effect::Ask(Command::Undo)),
         Action::Redo => effects.push(Effect::Ask(Command::Redo)),
         Action::Rescan => effects.push(Effect::Ask(Command::Rescan)),
-        Action::ToNeeds => along(model, false, effects),
-        Action::ToUsers => along(model, true, effects),
+        Action::ToNeeds => going::along(model, false, effects),
+        Action::ToUsers => going::along(model, true, effects),
         Action::Fold => {
             panes::fold(model, None, effects);
         }
@@ -245,15 +244,15 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             model.steps.fold_fresh();
             panes::relist(model, effects);
         }
-        Action::NextStale => attention(model, true, effects),
-        Action::PrevStale => attention(model, false, effects),
+        Action::NextStale => going::attention(model, true, effects),
+        Action::PrevStale => going::attention(model, false, effects),
         Action::Search | Action::Filter => typing::open(model, action),
-        Action::NextMatch => next_match(model, true, effects),
-        Action::PrevMatch => next_match(model, false, effects),
+        Action::NextMatch => going::next_match(model, true, effects),
+        Action::PrevMatch => going::next_match(model, false, effects),
         Action::Jump => {
             model.overlays.push(Overlay::Jump("Jump to a step".to_owned(), overlay::jump(model, None), None))
         }
-        Action::Follow => follow(model, effects),
+        Action::Follow => going::follow(model, effects),
         Action::Wrap => match pane {
             Pane::Source => {
                 model.source.wrap = !model.source.wrap;
@@ -288,141 +287,6 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             }
         }
     }
-}
-
-/// What actions of moving mean among boxes; says whether it was one.
-fn in_boxes(model: &mut Model, action: Action, effects: &mut Vec<Effect>) -> bool {
-    let (x, y) = match action {
-        Action::Up => (0, -1),
-        Action::Down => (0, 1),
-        Action::Left => (-1, 0),
-        Action::Right => (1, 0),
-        Action::Widen | Action::Narrow => {
-            let by = if action == Action::Widen { 1 } else { -1 };
-            model.scope_boxes(|scope| match scope {
-                Scope::Near(hops) => Scope::Near(hops.saturating_add_signed(by).clamp(1, 6)),
-                Scope::Unsettled => Scope::Unsettled,
-            });
-            return true;
-        }
-        Action::Cancel => {
-            model.boxes = None;
-            return true;
-        }
-        _ => return false,
-    };
-    if let Some(step) = model.box_beside(x, y) {
-        model.follow = false;
-        panes::choose(model, &step, effects);
-    }
-    true
-}
-
-/// Puts in what is not there, takes out what is.
-fn toggle<T: PartialEq>(all: &mut Vec<T>, these: Vec<T>) {
-    for one in these {
-        match all.iter().position(|other| *other == one) {
-            Some(at) => {
-                all.remove(at);
-            }
-            None => all.push(one),
-        }
-    }
-}
-
-/// Goes to the next name in the line, or the one before; says whether there is one.
-fn link(model: &mut Model, forward: bool) -> bool {
-    let all = model.links().len();
-    let next = match (model.source.link, forward) {
-        (None, true) => 0,
-        (None, false) => return false,
-        (Some(at), true) => at + 1,
-        (Some(at), false) => match at.checked_sub(1) {
-            Some(before) => before,
-            None => {
-                model.source.link = None;
-                return true;
-            }
-        },
-    };
-    if next < all {
-        model.source.link = Some(next);
-    }
-    next < all
-}
-
-/// Goes to the steps that wrote the name under the cursor, or that use it.
-fn tied(model: &mut Model, readers: bool, effects: &mut Vec<Effect>) {
-    let Some(name) = model.name_under_cursor() else {
-        typing::tell(model, "no name under the cursor ties this step to others");
-        return;
-    };
-    let places = model.tied(&name, readers);
-    let step = |at: &usize| model.run.snapshot.steps.get(*at).map(|row| row.id.clone());
-    match (places.as_slice(), places.first().and_then(step)) {
-        ([_], Some(step)) => {
-            model.follow = false;
-            model.sought = Some((step.clone(), name));
-            panes::choose(model, &step, effects);
-            model.show(Pane::Source);
-            panes::seek(model);
-        }
-        ([], _) | (_, None) => {
-            let text = if readers { "no other step uses" } else { "no other step wrote" };
-            typing::tell(model, format!("{text} {name}"));
-        }
-        _ => {
-            let title = format!("Steps that {} {name}", if readers { "use" } else { "write" });
-            model.overlays.push(Overlay::Jump(title, overlay::jump(model, Some(&places)), Some(name)));
-        }
-    }
-}
-
-/// In a replay by hand: goes on by one step. What is up to date is only looked at; else the next step runs.
-fn next_step(model: &mut Model, effects: &mut Vec<Effect>) {
-    let steps = &model.run.snapshot.steps;
-    let next = model.playhead.as_ref().and_then(|step| model.run.place(step)).and_then(|at| steps.get(at + 1));
-    match next.filter(|row| row.status == Status::Fresh).map(|row| row.id.clone()) {
-        Some(step) => stand(model, step, effects),
-        None => {
-            model.stepping = true;
-            model.playhead = model.playhead.take().or_else(|| model.chosen().cloned());
-            effects.push(Effect::Ask(Command::Next));
-        }
-    }
-}
-
-/// In a replay by hand: goes back by one step. Nothing is run.
-fn back(model: &mut Model, effects: &mut Vec<Effect>) {
-    let from = model.playhead.as_ref().or(model.chosen()).and_then(|step| model.run.place(step));
-    let before = from.and_then(|at| at.checked_sub(1)).and_then(|at| model.run.snapshot.steps.get(at));
-    match before.map(|row| row.id.clone()) {
-        Some(step) => stand(model, step, effects),
-        None => typing::tell(model, "this is where the run begins"),
-    }
-}
-
-/// Stands right after a step, with its state shown.
-fn stand(model: &mut Model, step: StepId, effects: &mut Vec<Effect>) {
-    model.follow = false;
-    panes::choose(model, &step, effects);
-    model.playhead = Some(step);
-    match model.screen().class {
-        Class::Wide => model.detail = Pane::State,
-        _ => model.tab = Pane::State,
-    }
-}
-
-fn run(model: &mut Model, retry: bool, effects: &mut Vec<Effect>) {
-    model.playhead = None;
-    let steps = model.targets();
-    // Who asks for a failed step to run wants to see it run, though nothing that it used changed.
-    let failed = model.chosen_row().is_some_and(|row| row.status == Status::Failed);
-    if model.chosen_row().is_some_and(|row| row.status == Status::Fresh) {
-        let key = model.keys.key(Action::ReplayFrom).unwrap_or_default();
-        typing::tell(model, format!("it is up to date; {key} runs it again all the same"));
-    }
-    effects.push(Effect::Ask(Command::Run { steps, retry_failed: retry || failed }));
 }
 
 fn prompt_for(model: &mut Model, purpose: Purpose, label: String, text: &str) {
@@ -465,169 +329,6 @@ fn propose(model: &mut Model, at: usize, effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(command));
     model.notices.add(Level::Info, "it waits among the patches", model.now);
     model.show(Pane::Patch);
-}
-
-/// Enter: unfolds, or goes to what the line under the cursor speaks of.
-fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    match model.focus {
-        Pane::Steps => {
-            if model.chosen().is_none() {
-                panes::fold(model, None, effects);
-            } else {
-                model.show(model.tab);
-            }
-        }
-        Pane::Output => {
-            let line = model.output.window.cursor;
-            match model.output.shown().map(|document| document.line(line).0) {
-                Some(Kind::Frame(Some((step, line)))) => {
-                    panes::choose(model, &step, effects);
-                    model.show(Pane::Source);
-                    panes::go(model, Pane::Source, line.saturating_sub(1) as usize);
-                }
-                Some(Kind::Fact(Some(step))) => panes::choose(model, &step, effects),
-                Some(Kind::Proposal(at, true)) => propose(model, at, effects),
-                _ => typing::tell(model, "enter goes to the source from a traceback, and takes a proposal in"),
-            }
-        }
-        Pane::State => {
-            if let Some(way) = model.state.toggle() {
-                events::ask_inside(model, way, effects);
-            }
-        }
-        Pane::Source => {}
-        Pane::Patch => reviewing::act(model, Action::TakeLine, effects),
-        Pane::History => {
-            let wanted = model.history.toggle();
-            let ask = |(step, version)| Effect::Ask(Command::VersionText { step, version });
-            effects.extend(wanted.into_iter().map(ask));
-        }
-        Pane::Context => model.context.toggle(),
-    }
-}
-
-fn next_panel(model: &mut Model, by: isize) {
-    let screen = model.screen();
-    let panes: Vec<Pane> = match screen.class {
-        Class::Narrow | Class::TooSmall => Pane::ALL.to_vec(),
-        _ if model.zoom => vec![Pane::Steps, model.tab],
-        _ => screen.panels.iter().map(|panel| panel.pane).collect(),
-    };
-    if let Some(pane) = cycle(&panes, model.focus, by) {
-        model.show(pane);
-    }
-}
-
-fn next_tab(model: &mut Model, by: isize) {
-    let screen = model.screen();
-    let wide = screen.class == Class::Wide && !model.zoom;
-    let shown = if wide {
-        model.detail
-    } else if model.focus == Pane::Steps {
-        model.tab
-    } else {
-        model.focus
-    };
-    let tabs = if wide { Pane::DETAILS } else { Pane::TABS };
-    let Some(next) = cycle(tabs, shown, by) else { return };
-    // From the list one looks through the tabs without leaving it.
-    if matches!(model.focus, Pane::Steps) && screen.class != Class::Narrow || wide && model.focus == Pane::Source {
-        if wide { model.detail = next } else { model.tab = next }
-    } else {
-        model.show(next);
-    }
-}
-
-fn cycle(panes: &[Pane], from: Pane, by: isize) -> Option<Pane> {
-    let len = isize::try_from(panes.len()).ok().filter(|len| *len > 0)?;
-    let at = panes.iter().position(|pane| *pane == from).and_then(|at| isize::try_from(at).ok());
-    let next = at.map_or(0, |at| (at + by).rem_euclid(len));
-    panes.get(usize::try_from(next).ok()?).copied()
-}
-
-fn widen(model: &mut Model, by: i16) {
-    let change = |share: u16, by: i16| share.saturating_add_signed(by).clamp(10, 90);
-    let by_list = if model.focus == Pane::Steps { by } else { -by };
-    match model.screen().class {
-        Class::Wide if model.focus == Pane::Steps => model.shares.wide = change(model.shares.wide, by),
-        Class::Wide => {
-            let by = if model.focus == Pane::Source { by } else { -by };
-            model.shares.source = change(model.shares.source, by);
-        }
-        _ => model.shares.normal = change(model.shares.normal, by_list),
-    }
-}
-
-/// Goes along an edge: to the nearest step that the chosen one needs, or that uses it.
-fn along(model: &mut Model, down: bool, effects: &mut Vec<Effect>) {
-    let Some(at) = model.chosen().and_then(|step| model.run.place(step)) else { return };
-    let next = if down {
-        model.run.users(at).map(|edge| edge.to).min()
-    } else {
-        model.run.needs(at).map(|edge| edge.from).max()
-    };
-    let step = next.and_then(|at| model.run.snapshot.steps.get(at)).map(|row| row.id.clone());
-    match step {
-        Some(step) => {
-            model.follow = false;
-            panes::choose(model, &step, effects);
-        }
-        None => typing::tell(model, if down { "no step uses what this one makes" } else { "it needs no other step" }),
-    }
-}
-
-/// Goes to the nearest step that is not fresh.
-fn attention(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
-    let steps = &model.run.snapshot.steps;
-    let from = match model.steps.rows.get(model.steps.cursor) {
-        Some(Row::Step(at) | Row::Frame { first: at, .. } | Row::Chain { first: at, .. }) => *at as usize,
-        None => 0,
-    };
-    let wanted = |at: &usize| steps.get(*at).is_some_and(|row| row.status != Status::Fresh);
-    let found = if forward {
-        (from + 1..steps.len()).chain(0..from).find(wanted)
-    } else {
-        (0..from).rev().chain((from + 1..steps.len()).rev()).find(wanted)
-    };
-    match found.and_then(|at| steps.get(at)).map(|row| row.id.clone()) {
-        Some(step) => {
-            model.follow = false;
-            panes::choose(model, &step, effects);
-        }
-        None => typing::tell(model, "no other step needs attention"),
-    }
-}
-
-fn next_match(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
-    let Some(search) = model.search.clone() else { return };
-    let pane = search.pane;
-    let text = search.text.clone();
-    let from = typing::cursor(model, pane);
-    match hunt::start(model, search, from, forward, false, effects) {
-        Hunted::At(line, round) => {
-            model.show(pane);
-            panes::go(model, pane, line);
-            if round {
-                typing::tell(model, "the search went round the end");
-            }
-        }
-        Hunted::NotYet => {}
-        Hunted::Nowhere => typing::tell(model, format!("{text:?} is not found")),
-    }
-}
-
-fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.focus == Pane::Output {
-        panes::end(model, Pane::Output);
-        return;
-    }
-    model.follow = !model.follow;
-    typing::tell(model, if model.follow { "the newest step is followed" } else { "no longer following" });
-    if model.follow
-        && let Some((step, _)) = model.run.snapshot.running.clone()
-    {
-        panes::choose(model, &step, effects);
-    }
 }
 
 fn copy(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -397,7 +397,8 @@ impl Document {
             return 0;
         }
         let (lines, bytes) = self.printed.forget(LIVE / 2);
-        let (look, (_, stream)) = (self.look(lines), *self.streams.iter().rfind(|(from, _)| *from <= bytes).unwrap_or(&(0, chunk.stream)));
+        let (look, (_, stream)) =
+            (self.look(lines), *self.streams.iter().rfind(|(from, _)| *from <= bytes).unwrap_or(&(0, chunk.stream)));
         self.looks.retain_mut(|(line, _)| {
             let stays = *line > lines;
             *line = line.saturating_sub(lines);
