@@ -164,21 +164,21 @@ fn memory(process: u32) -> u64 {
 #[test]
 fn a_hundred_megabytes_of_output_scroll_and_can_be_searched() {
     let dir = tempfile::tempdir().unwrap();
-    let line = "a line of some length that a step prints again and again, with a number:";
+    let line = "a line that a step prints again and again, number";
     step(
         dir.path(),
         "01_floods",
         &format!(
-            "for block in range(1000):\n    print('\\n'.join(f'{line} {{block}}.{{n}}' for n in range(1250)))\nprint('the needle')\n"
+            "for block in range(1000):\n    print('\\n'.join(f'{line} {{block}}.{{n}} ' + '.' * 200 for n in range(400)))\nprint('the needle')\n"
         ),
     );
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
     terminal.wait_for("01_floods").keys("a").wait_for("1 fresh");
     // All that is kept of it: the head and the tail.
-    terminal.keys("3G").wait_for("bytes were left out of the middle").keys("gg").wait_for("number: 0.0");
-    terminal.keys("/needle\n").wait_for("the needle").keys("\x02").wait_for(": 999.12");
-    terminal.keys("/ber: 3.0\n").wait_for("number: 3.0");
-    terminal.keys("ww").wait_for("number: 3.0").keys("1j").wait_for("number: 3.0");
+    terminal.keys("3G").wait_for("bytes were left out of the middle").keys("gg").wait_for("number 0.0");
+    terminal.keys("/needle\n").wait_for("the needle").keys("\x02").wait_for("number 999.39");
+    terminal.keys("/ber 3.0\n").wait_for("number 3.0");
+    terminal.keys("ww").wait_for("number 3.0");
     #[cfg(target_os = "linux")]
     assert!(memory(terminal.pid()) < 400, "{} MB", memory(terminal.pid()));
     terminal.keys("q");

@@ -164,15 +164,17 @@ impl Desk {
                 what: "steps are running: what they are about to refer to could be cleared away".to_owned(),
                 hint: Some("wait until they are done, or `reweave stop`".to_owned()),
             }),
-            about @ (Command::Story { .. }
-            | Command::VersionText { .. }
-            | Command::Past { .. }
-            | Command::RestoreTo { .. }
-            | Command::Gc { .. }) => {
+            about @ (Command::Story { .. } | Command::VersionText { .. } | Command::Past { .. }) => {
+                // What is on the disk by now is part of the story.
+                self.look_unless_watched()?;
+                let (event, text) = past::answer(&mut self.book, about)?;
+                event.into_iter().for_each(|event| self.send(client, event));
+                Ok(Some(Summary { text, ..Summary::default() }))
+            }
+            about @ (Command::RestoreTo { .. } | Command::Gc { .. }) => {
                 if matches!(about, Command::RestoreTo { .. }) {
                     self.book.may_be_changed()?;
                 }
-                // What is on the disk by now is part of the story.
                 self.look(None)?;
                 let (event, text) = past::answer(&mut self.book, about)?;
                 event.into_iter().for_each(|event| self.send(client, event));

@@ -282,11 +282,22 @@ impl Desk {
     // --- the directory ------------------------------------------------------------------------------------
 
     pub(super) fn look(&mut self, paths: Option<&[PathBuf]>) -> Result<Changes, Failure> {
+        let told = |book: &Book| (book.problems().to_vec(), book.nothing().cloned());
+        let before = told(&self.book);
         let changes = self.book.look(paths)?;
         self.untold |= self.shelf.follow(&self.book)?;
+        self.untold |= changes != Changes::default() || before != told(&self.book);
         // A file that a step reads may have changed where no step did.
         self.unsettled = true;
         Ok(changes)
+    }
+
+    /// The same, unless the watcher tells of all that happens there.
+    pub(super) fn look_unless_watched(&mut self) -> Result<(), Failure> {
+        if self.watcher.is_none() || self.watch != WatchView::Live {
+            self.look(None)?;
+        }
+        Ok(())
     }
 
     /// Looks at the inbox.
@@ -479,9 +490,9 @@ impl Desk {
 
     pub(super) fn settle_marks(&mut self) {
         if self.unsettled {
-            self.book.judge();
+            // Who is told of nothing new may ask for something about the run anew, and so without end.
+            self.untold |= self.book.judge();
             self.unsettled = false;
-            self.untold = true;
         }
     }
 

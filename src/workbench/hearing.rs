@@ -100,6 +100,7 @@ impl Desk {
         execution: Option<Arc<Execution>>,
     ) {
         self.unsettled = true;
+        self.untold = true;
         self.questions.retain(|question| question.step != step);
         self.broadcast(&Event::Settled { step, status, ran, rebuilt, why, execution });
     }
@@ -109,6 +110,7 @@ impl Desk {
         self.running = None;
         self.questions.clear();
         self.unsettled = true;
+        self.untold = true;
         let recorded = self.book.settle();
         self.settle_marks();
         let steps = update.results(|step| {

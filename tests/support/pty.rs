@@ -316,9 +316,12 @@ impl Terminal {
     }
 
     /// Waits until nothing was drawn for a while; for pictures, where what is waited for can't be named.
+    #[track_caller]
     pub fn wait_quiet(&mut self, quiet: Duration) -> &mut Self {
+        let until = Instant::now() + PATIENCE;
         let mut emulator = self.emulator();
         loop {
+            assert!(Instant::now() < until, "it does not come to rest:\n{}", emulator.parser.screen().contents());
             let before = emulator.raw.len();
             let (guard, waited) = self.shared.1.wait_timeout(emulator, quiet).unwrap();
             emulator = guard;

@@ -154,6 +154,11 @@ impl Document {
         printed < CHEAP && execution.displays.iter().all(|shown| shown.mime.is_empty() && shown.repr.len() < CHEAP)
     }
 
+    /// Whether more may come: it runs, or what is kept of it is on its way.
+    pub fn may_grow(&self) -> bool {
+        self.live || self.execution.is_none()
+    }
+
     /// When the execution began that it comes from, if it failed.
     pub fn began(&self) -> Option<Millis> {
         self.execution.as_ref().filter(|execution| execution.error.is_some()).map(|execution| execution.started)

@@ -1,6 +1,7 @@
 //! Moving in panels: each has a window on its lines; and what the panels must be told when the chosen step is
 //! another.
 
+use super::document::Document;
 use super::message::Effect;
 use super::model::{Model, Pane};
 use super::output::Output;
@@ -166,7 +167,7 @@ fn at_end(model: &mut Model, pane: Pane) {
     if pane == Pane::Output {
         let mut ends = false;
         with_window(model, pane, |window, ground| ends = window.ends(ground));
-        model.output.follow = ends && model.output.shown().is_some_and(|document| document.live);
+        model.output.follow = ends && model.output.shown().is_some_and(Document::may_grow);
     }
 }
 

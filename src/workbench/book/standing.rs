@@ -42,8 +42,8 @@ impl Book {
         }
     }
 
-    /// Decides anew how every step stands.
-    pub(in crate::workbench) fn judge(&mut self) {
+    /// Decides anew how every step stands. Says whether any row or edge is another than before.
+    pub(in crate::workbench) fn judge(&mut self) -> bool {
         let mut standing = std::mem::take(&mut self.standing);
         let changed = std::mem::replace(&mut self.changed, Changed::Places(BTreeSet::new()));
         let course = Course {
@@ -53,22 +53,23 @@ impl Book {
             on_error: self.on_error,
             disk: &self.files,
         };
-        match changed {
+        let any = match changed {
             Changed::Places(places) if standing.rows.len() == self.steps.len() => {
                 let other = standing.marks.renew(&course, &places);
-                self.renew(&mut standing, places.union(&other).copied());
+                self.renew(&mut standing, places.union(&other).copied())
             }
             _ => {
                 standing.marks.judge(&course);
-                self.draw(&mut standing);
+                self.draw(&mut standing)
             }
-        }
+        };
         self.standing = standing;
+        any
     }
 
     /// Makes the rows at these places anew, and the edges that lead to them.
-    fn renew(&self, standing: &mut Standing, places: impl Iterator<Item = usize>) {
-        let mut rewired = false;
+    fn renew(&self, standing: &mut Standing, places: impl Iterator<Item = usize>) -> bool {
+        let (mut any, mut rewired) = (false, false);
         for place in places {
             let (Some(entry), Some(verdict)) = (self.steps.get(place), standing.marks.verdicts().get(place)) else {
                 continue;
@@ -78,6 +79,7 @@ impl Book {
             let needs = rows::needs(place, entry, verdict, inferred, |step| self.place(step));
             if let Some(slot) = standing.rows.get_mut(place).filter(|slot| ***slot != row) {
                 *slot = Arc::new(row);
+                any = true;
             }
             if let Some(slot) = standing.needs.get_mut(place).filter(|slot| **slot != needs) {
                 *slot = needs;
@@ -85,12 +87,13 @@ impl Book {
             }
         }
         if rewired {
-            standing.join();
+            any |= standing.join();
         }
+        any
     }
 
     /// Makes all rows and edges; rows that come out as they were stay the same.
-    fn draw(&self, standing: &mut Standing) {
+    fn draw(&self, standing: &mut Standing) -> bool {
         let old: HashMap<&StepId, &Arc<StepRow>> = standing.rows.iter().map(|row| (&row.id, row)).collect();
         let places: HashMap<&StepId, usize> =
             self.steps.iter().enumerate().map(|(place, entry)| (&entry.file.id, place)).collect();
@@ -105,8 +108,9 @@ impl Book {
             let place_of = |step: &StepId| places.get(step).copied();
             needs.push(rows::needs(place, entry, verdict, self.graph.needs_of(&entry.file.id), place_of));
         }
+        let same = rows.len() == standing.rows.len() && rows.iter().zip(&standing.rows).all(|(a, b)| Arc::ptr_eq(a, b));
         (standing.rows, standing.needs) = (rows, needs);
-        standing.join();
+        standing.join() || !same
     }
 
     /// The place of a step in the run.
@@ -121,12 +125,15 @@ impl Standing {
         Self { rows: face.steps.clone(), edges: Arc::clone(&face.edges), ..Self::default() }
     }
 
-    /// Makes the list of all edges, unless it is as it was.
-    fn join(&mut self) {
+    /// Makes the list of all edges, unless it is as it was; says whether it is another.
+    fn join(&mut self) -> bool {
         let mut edges: Vec<&Edge> = self.needs.iter().flatten().collect();
         edges.sort_by_key(|edge| (edge.from, edge.to, edge.kind));
-        if edges.len() != self.edges.len() || edges.iter().zip(self.edges.iter()).any(|(new, old)| **new != *old) {
+        let differ =
+            edges.len() != self.edges.len() || edges.iter().zip(self.edges.iter()).any(|(new, old)| **new != *old);
+        if differ {
             self.edges = edges.into_iter().cloned().collect();
         }
+        differ
     }
 }
