@@ -18,9 +18,6 @@ use reweave::analysis::{Options, analyze, analyze_all};
 use reweave::graph::ExecutionStateGraph;
 use reweave::step::{Reason, StepId};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const REPEATS: usize = 9;
 /// For 1,000 steps of 800 bytes.
 const READ_LIMIT: Duration = Duration::from_millis(100);

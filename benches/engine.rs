@@ -18,9 +18,6 @@ use reweave::engine::{Engine, Goal, Leaves, MemoryCalls, MemoryVault, Report, Se
 use reweave::run::{Policy, Preset};
 use reweave::step::{Execution, Kind, VersionNumber};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const REPEATS: usize = 5;
 const STEPS: usize = 200;
 

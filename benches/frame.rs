@@ -25,9 +25,6 @@ use reweave::ui::theme::Theme;
 use reweave::ui::view::view;
 use reweave::workbench::{Command, Edge, EdgeKind, Event, Snapshot, StepRow};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The promise: the time of a frame on a screen of 60 pictures a second.
 const BUDGET: Duration = Duration::from_millis(16);
 

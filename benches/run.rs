@@ -13,9 +13,6 @@ use std::time::{Duration, Instant};
 
 use reweave::run::{RunDir, Tree, Watcher};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const REPEATS: usize = 9;
 /// Steps in one frame.
 const IN_FRAME: usize = 50;

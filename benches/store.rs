@@ -15,9 +15,6 @@ use reweave::step::*;
 use reweave::store::query::{LogFilter, Moment};
 use reweave::store::{Proposal, Reader, Store, Subject};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const ROUNDS: usize = 10;
 const REPEATS: usize = 9;
 

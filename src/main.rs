@@ -8,10 +8,6 @@ use reweave::cli::{CliError, Faces, KeyRow, KeyTable};
 use reweave::ui;
 use reweave::workbench::{Event, Handle};
 
-/// Reading steps and drawing are mostly small allocations.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     reweave::cli::main(Faces { terminal: Some(terminal), keys: Some(keys), agents: Some(agents) })
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::shared::sharing;
 use super::{Edge, Snapshot, StepRow};
 use crate::run::STORE_DIR;
 
@@ -43,7 +44,7 @@ pub(super) fn read(dir: &Path) -> Option<Snapshot> {
     let mut text = Vec::new();
     let file = zstd::stream::read::Decoder::new(fs::File::open(path).ok()?).ok()?;
     file.take(LARGEST).read_to_end(&mut text).ok()?;
-    let face: Face = serde_json::from_slice(&text).ok()?;
+    let face: Face = sharing(|| serde_json::from_slice(&text)).ok()?;
     let steps = face.steps.len();
     let sound = face.reweave == env!("CARGO_PKG_VERSION")
         && face.edges.iter().all(|edge| edge.from < edge.to && edge.to < steps)
@@ -94,6 +95,8 @@ mod tests {
         let face = read(dir.path()).unwrap();
         assert!(face.checking);
         assert_eq!((&face.steps, &face.edges), (&run.steps, &run.edges));
+        let names = face.steps.iter().filter_map(|row| row.reads.first()).collect::<Vec<_>>();
+        assert!(names.windows(2).all(|pair| Arc::ptr_eq(pair[0], pair[1])), "a name is held once");
         run.steps.pop();
         keep(dir.path(), &run);
         assert!(read(dir.path()).is_none(), "a small run needs none");

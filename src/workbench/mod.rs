@@ -43,6 +43,7 @@ mod repairing;
 mod reviewing;
 mod rows;
 mod setup;
+mod shared;
 mod shelf;
 mod snapshot;
 mod talk;

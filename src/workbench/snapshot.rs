@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Level};
+use super::{Failure, Level, shared};
 use crate::step::{Digest, Kind, Millis, Name, PatchId, PatchState, Question, Reason, Status, StepId, VersionNumber};
 
 /// The run as it stands: everything that a list and a graph need, nothing that is large.
@@ -100,8 +100,10 @@ pub struct StepRow {
     /// What it consulted that can't be told again.
     pub nondeterministic: Vec<String>,
     /// Names that it reads from other steps.
+    #[serde(deserialize_with = "shared::names")]
     pub reads: Vec<Name>,
     /// Names that it writes.
+    #[serde(deserialize_with = "shared::names")]
     pub writes: Vec<Name>,
     /// A syntax error, as `line: message`.
     pub syntax_error: Option<String>,
@@ -147,6 +149,7 @@ pub struct Edge {
     /// Place of the step that needs it.
     pub to: usize,
     /// The names that it needs; paths for a file edge.
+    #[serde(deserialize_with = "shared::list")]
     pub names: Arc<[Name]>,
     /// What makes it needed.
     pub kind: EdgeKind,
