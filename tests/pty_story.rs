@@ -173,7 +173,7 @@ fn a_hundred_megabytes_of_output_scroll_and_can_be_searched() {
         ),
     );
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
-    terminal.wait_for("01_floods").keys("a").wait_for("1 fresh");
+    terminal.wait_for("01_floods").keys("a").wait_for("1 fresh").wait_for("1 ran").wait_gone("ctrl-c stop");
     // All that is kept of it: the head and the tail.
     terminal.keys("3G").wait_for("bytes were left out of the middle").keys("gg").wait_for("number 0.0");
     terminal.keys("/needle\n").wait_for("the needle").keys("\x02").wait_for("number 999.39");
