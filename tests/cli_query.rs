@@ -379,6 +379,7 @@ fn what_texts_name_that_reaches_outside_is_told_before_the_first_run() {
 #[test]
 fn effects_are_found_by_kind_by_target_and_by_what_was_announced() {
     let run = reaching();
+    run.set_up("[policy]\nprocess.allow = [\"true\"]\n");
     run.json("run", &[]);
     assert_answer!(run.call("query", &["effects"]), @"
     01_write  e1  wrote out

@@ -29,6 +29,7 @@ fn what_answers_differently_with_the_same_inputs_is_found_and_marked() {
         ),
         ("04_uses.py", "print(len(seen) + base)\n"),
     ]);
+    run.set_up("[policy]\nprocess.allow = [\"cat\"]\n");
     assert_answer!(run.call("replay", &["--check", "2"]), @"
     01_same    ran        [time]  never run
     02_other   ran        [time]  never run

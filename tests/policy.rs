@@ -35,6 +35,31 @@ fn without_anyone_to_ask_it_is_no() {
 }
 
 #[test]
+fn programs_are_asked_about_but_for_python_shells_and_what_libraries_look_things_up_with() {
+    let run = Run::new(&[
+        ("1.py", "import subprocess, sys\nprint(subprocess.check_output([sys.executable, '-c', 'print(4)']))\n"),
+        ("2.py", "import subprocess\nprint(subprocess.check_output('echo one; exit 0', shell=True))\n"),
+        ("3.py", "import ctypes.util, platform\nprint(ctypes.util.find_library('c'), len(platform.architecture()))\n"),
+        ("4.py", "import subprocess\nsubprocess.run(['true'])\n"),
+        ("5.py", "import subprocess\nprint(subprocess.run('/usr/bin/true', shell=True).returncode)\n"),
+        ("reweave.toml", "on_error = \"continue\"\n"),
+    ]);
+    let said = run.json("run", &[]);
+    let told = |at: usize| (said["steps"][at]["stdout"].as_str().unwrap(), said["steps"][at]["error"]["type"].as_str());
+    assert_eq!(told(0), ("b'4\\n'\n", None), "{said}");
+    assert_eq!(told(1), ("b'one\\n'\n", None), "{said}");
+    assert_eq!(told(2), ("libc.so.6 2\n", None), "{said}");
+    assert_eq!(told(3).1, Some("PermissionError"), "{said}");
+    // The shell starts, and what it starts is asked about.
+    assert_eq!(told(4), ("126\n", None), "{said}");
+    let shown = run.call("show", &["4"]);
+    assert!(shown.stdout.contains("was refused process /usr/bin/true: the policy asks"), "{shown}");
+    run.set_up("[policy]\nprocess.allow = [\"true\"]\n");
+    let said = run.json("replay", &["--from", "5"]);
+    assert_eq!(said["steps"][4]["stdout"], "0\n", "{said}");
+}
+
+#[test]
 fn the_terminal_asks_and_the_step_waits() {
     let (run, _listener) = connecting();
     let mut terminal = Setup::reweave(run.path()).arg("run").arg(".").size(120, 40).start();

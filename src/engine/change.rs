@@ -165,7 +165,7 @@ impl Desk {
     }
 
     /// What a path of a process leads to, in the view that the process has.
-    fn open(&self, held: &Held, full: &Path) -> io::Result<OwnedFd> {
+    pub(super) fn open(&self, held: &Held, full: &Path) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let root = File::open(format!("/proc/{}/root", held.pid))?;
         match rustix::fs::openat2(&root, full, flags, Mode::empty(), ResolveFlags::IN_ROOT) {

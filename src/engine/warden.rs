@@ -390,7 +390,10 @@ impl Desk {
         match held.call {
             Call::Execute { at } => {
                 let path = self.program(held, if at { second } else { first })?;
-                let may = self.is_held(held) && self.may(held, Area::Process, &path);
+                // Along the `PATH` a program is tried where there is none.
+                let found = self.open(held, Path::new(&path))?;
+                let may =
+                    self.is_held(held) && (self.is_interpreter(&found, &path) || self.may(held, Area::Process, &path));
                 Ok(if may { Fate::Pass } else { Fate::Done(Err(Errno::ACCESS)) })
             }
             Call::Connect => self.connect(held, first, &held.read(second, third.min(128))?),
@@ -607,6 +610,16 @@ impl Desk {
             }
         }
         Ok(Fate::Done(Ok(sent)))
+    }
+
+    /// Whether a program is the interpreter that executes the steps, and no rule names it. It can do nothing that the step
+    /// could not do itself: what it starts in turn is asked about.
+    fn is_interpreter(&self, found: &OwnedFd, path: &str) -> bool {
+        let policy = &self.settings.policy;
+        let own = std::fs::read_link(format!("/proc/{}/exe", self.runs_in.load(Ordering::SeqCst)));
+        policy.default_of(Area::Process) != Decision::Deny
+            && !policy.names(Area::Process, path)
+            && own.is_ok_and(|own| std::fs::read_link(notify::path_of(found)).is_ok_and(|found| found == own))
     }
 
     fn program(&self, held: &Held, pointer: u64) -> io::Result<String> {

@@ -57,6 +57,16 @@ impl Run {
         fs::read_to_string(self.file(path)).unwrap()
     }
 
+    /// Where the user's own settings are looked for: not the machine's.
+    pub fn settings(&self) -> PathBuf {
+        self.file(".home/config")
+    }
+
+    /// Has these be the user's own settings.
+    pub fn set_up(&self, config: &str) {
+        self.write(".home/config/reweave/config.toml", config);
+    }
+
     /// Calls `reweave VERB . REST`, in the run's directory.
     pub fn call(&self, verb: &str, rest: &[&str]) -> Answer {
         self.call_with(verb, rest, "")
@@ -65,7 +75,7 @@ impl Run {
     /// The same with something on standard input.
     pub fn call_with(&self, verb: &str, rest: &[&str], input: &str) -> Answer {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reweave"));
-        command.arg(verb).arg(".").args(rest).current_dir(self.path());
+        command.arg(verb).arg(".").args(rest).current_dir(self.path()).env("XDG_CONFIG_HOME", self.settings());
         answer(command, input)
     }
 

@@ -2,6 +2,7 @@
 
 use super::harness::Run;
 use reweave::engine::OnError;
+use reweave::run::{Policy, Preset};
 
 /// Adds a checkpoint between the steps: long enough for one to pay.
 const LONG: &str = "import time\ntime.sleep(0.15)\n";
@@ -71,7 +72,7 @@ fn children_and_files_left_open_are_not_shared_with_a_fork() {
         ("9", LONG),
         ("a", "print(open('log.txt').read())\n"),
     ];
-    let mut run = Run::new(OnError::Block);
+    let mut run = Run::with(OnError::Block, |settings| settings.policy = Policy::of(Preset::Trusted));
     let first = run.update(&steps);
     assert_eq!(first.results["5"], "b'one\\n' b'abc'\n None");
     assert_eq!(first.results["a"], "x\n None");
@@ -79,7 +80,7 @@ fn children_and_files_left_open_are_not_shared_with_a_fork() {
         let mut after = steps;
         let text = format!("{}print(1)\n", steps[place].1);
         after[place].1 = &text;
-        let mut truth = Run::new(OnError::Block);
+        let mut truth = Run::with(OnError::Block, |settings| settings.policy = Policy::of(Preset::Trusted));
         let told = run.update(&after);
         assert_eq!(told.results, truth.update(&after).results, "{place}");
     }

@@ -27,7 +27,10 @@ fn memory_over_the_limit_ends_the_step_and_the_rest_goes_on() {
 
 #[test]
 fn processes_over_the_limit_are_ended_with_the_step() {
-    let mut run = Run::with(OnError::Block, |settings| settings.processes = Some(6));
+    let mut run = Run::with(OnError::Block, |settings| {
+        settings.processes = Some(6);
+        settings.policy = reweave::run::Policy::of(reweave::run::Preset::Trusted);
+    });
     let mark = format!("{}.25", 4000 + std::process::id() % 1000);
     let source = format!(
         "import subprocess\nheld = [subprocess.Popen(['sleep', '{mark}']) for _ in range(12)]\nheld[0].wait()\n"

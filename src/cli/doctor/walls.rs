@@ -79,6 +79,14 @@ pub(super) fn sandbox(config: &Config, probe: Option<&Probe>) -> Vec<Fact> {
                 &kernel.pid_namespace,
                 "what a step leaves is ended with the run",
             );
+            if kernel.bind_mount.is_some() {
+                let says = if can_ask() {
+                    "calls that would change the steps' own files are refused, and what comes through is put back; a trial works in a copy"
+                } else {
+                    "what a step changes of the steps' own files is put back after it; a trial works in a copy"
+                };
+                facts.push(Fact::new("in their place", used, says));
+            }
         }
         Some(Probe { kernel_unknown: Some(why), .. }) => {
             let says = format!("the interpreter can't ask the kernel: {why}");
@@ -91,14 +99,22 @@ pub(super) fn sandbox(config: &Config, probe: Option<&Probe>) -> Vec<Fact> {
     facts
 }
 
+/// Whether the kernel can have calls wait until they are decided on.
+fn can_ask() -> bool {
+    has_action("user_notif")
+}
+
+fn has_action(action: &str) -> bool {
+    let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    actions.split_whitespace().any(|word| word == action)
+}
+
 fn seccomp(used: Standing) -> Option<Fact> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let says = "system calls by filter";
-    let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
-    let has = |action: &str| actions.split_whitespace().any(|word| word == action);
-    Some(match (has("errno"), has("user_notif")) {
+    Some(match (has_action("errno"), can_ask()) {
         (true, true) => Fact::new("seccomp", used, format!("{says}, and asking at the call")),
         (true, false) => Fact::new("seccomp", used, format!("{says}; it can't ask, so what would be asked is refused")),
         _ => Fact::new("seccomp", Standing::Missing, format!("{says}: the kernel has none")),

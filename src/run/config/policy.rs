@@ -71,12 +71,34 @@ impl Preset {
     pub fn decides(self, area: Area) -> Decision {
         match (self, area) {
             (Self::Trusted, _) | (Self::Standard, Area::Environment | Area::Native) => Decision::Allow,
-            // A program stands behind the same walls as the step that starts it: it can do no more.
-            (Self::Standard, Area::Process) => Decision::Allow,
-            (Self::Standard, Area::Network) => Decision::Ask,
+            (Self::Standard, Area::Network | Area::Process) => Decision::Ask,
             (Self::Standard, Area::Read | Area::Write) | (Self::Sealed, _) => Decision::Deny,
         }
     }
+
+    /// As [`Preset::decides`], of one target.
+    fn decides_on(self, area: Area, target: &str) -> Decision {
+        let decision = self.decides(area);
+        if decision == Decision::Ask && area == Area::Process && is_helper(Path::new(target)) {
+            return Decision::Allow;
+        }
+        decision
+    }
+}
+
+/// What starts other programs, each of which is asked about for itself, and what libraries look things up with:
+/// matplotlib its fonts, `ctypes.util` its libraries, `platform` the machine.
+const HELPERS: [&str; 15] = [
+    "sh", "bash", "dash", "env", "ldconfig", "gcc", "cc", "ld", "objdump", "fc-list", "fc-match", "uname", "lscpu",
+    "file", "locale",
+];
+const SYSTEM: [&str; 5] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
+
+/// Whether a program is one of those, and where a step can't have put it.
+fn is_helper(program: &Path) -> bool {
+    let name = program.file_name().and_then(|name| name.to_str());
+    let place = program.parent().and_then(Path::to_str);
+    name.is_some_and(|name| HELPERS.contains(&name)) && place.is_some_and(|place| SYSTEM.contains(&place))
 }
 
 /// What one file says of one area. The lists name exceptions; where several match, the strictest counts.
@@ -148,6 +170,11 @@ impl Policy {
             .fold(base, Decision::max)
     }
 
+    /// Whether some layer names a target, rather than all of an area.
+    pub fn names(&self, area: Area, target: &str) -> bool {
+        std::iter::once(&self.base).chain(&self.tightened_by).any(|layer| layer.names(area, target))
+    }
+
     /// What is done about effects that no list names.
     pub fn default_of(&self, area: Area) -> Decision {
         let base = self.base.default_of(area, self.base.preset.unwrap_or_default());
@@ -197,7 +224,14 @@ impl Layer {
                 .find(|(_, list)| named(list))
                 .map(|(decision, _)| decision)
         });
-        named.unwrap_or_else(|| self.default_of(area, preset))
+        let default = self.rules.get(&area).and_then(|rule| rule.default);
+        named.or(default).unwrap_or_else(|| preset.decides_on(area, target))
+    }
+
+    /// Whether a rule names a target.
+    fn names(&self, area: Area, target: &str) -> bool {
+        let named = |list: &Vec<String>| list.iter().any(|pattern| matches(area, pattern, target));
+        self.rules.get(&area).is_some_and(|rule| [&rule.allow, &rule.ask, &rule.deny].into_iter().any(named))
     }
 
     fn opening(&self, area: Area, preset: Preset) -> Opening {
@@ -346,7 +380,7 @@ mod tests {
             Area::ALL.map(|area| format!("{}: {}", area.word(), policy.decide(area, "/x"))).join(", ")
         };
         insta::assert_snapshot!(says(Preset::Trusted), @"read: allow, write: allow, process: allow, network: allow, environment: allow, native: allow");
-        insta::assert_snapshot!(says(Preset::Standard), @"read: deny, write: deny, process: allow, network: ask, environment: allow, native: allow");
+        insta::assert_snapshot!(says(Preset::Standard), @"read: deny, write: deny, process: ask, network: ask, environment: allow, native: allow");
         insta::assert_snapshot!(says(Preset::Sealed), @"read: deny, write: deny, process: deny, network: deny, environment: deny, native: deny");
         assert_eq!(Policy::new(Layer::default(), Vec::new()).preset(), Preset::Standard);
     }
