@@ -99,6 +99,16 @@ def edit(run: Path, dice: random.Random) -> str:
     return f"a step after {name}"
 
 
+def by_chance(program: Reweave, run: Path) -> set[str]:
+    """Steps that give another answer each time, those that use what they made, and the names that these write."""
+    found: set[str] = set()
+    for step in program.call("status", run)["steps"]:
+        sources = {edge["from"] for edge in step["edges_in"] if edge["kind"] == "data"}
+        if step["nondeterministic"] or sources & found:
+            found.update([step["id"], *step["writes"]])
+    return found
+
+
 def differences(program: Reweave, run: Path) -> list[str]:
     """Steps that are other in a directory where nothing ran before."""
     with tempfile.TemporaryDirectory() as room:
@@ -106,7 +116,11 @@ def differences(program: Reweave, run: Path) -> list[str]:
         fresh = Path(room) / run.name
         shutil.copytree(run, fresh, ignore=shutil.ignore_patterns(".reweave"))
         here, there = program.held(run), program.held(fresh)
-        return [step for step in here if here[step] != there.get(step) and str(run) not in str(here[step])]
+        chance = by_chance(program, run) | by_chance(program, fresh)
+        return [
+            what for what in here
+            if here[what] != there.get(what) and what.split()[0] not in chance and str(run) not in str(here[what])
+        ]  # fmt: skip
 
 
 def main() -> None:

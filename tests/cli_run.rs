@@ -426,3 +426,15 @@ fn a_file_that_steps_write_is_told_with_who_wrote_and_reads_it() {
     }
     assert_eq!(run.json("status", &[])["steps"][1]["status"], "stale");
 }
+
+#[test]
+fn the_temporary_directory_is_as_a_step_found_it_the_next_time_and_goes_where_none_looked() {
+    let looks = "import os, tempfile\nwith tempfile.TemporaryDirectory() as made:\n    print(len(os.listdir(tempfile.gettempdir())))\n";
+    let run = Run::new(&[("1.py", looks)]);
+    assert_eq!(run.json("run", &[])["ran"], 1);
+    assert_eq!(run.json("run", &[])["ran"], 0);
+    let run = Run::new(&[("1.py", "import os\nprint(os.environ['TMPDIR'])\n")]);
+    let said = run.json("run", &[]);
+    let place = said["steps"][0]["stdout"].as_str().unwrap().trim_end().to_owned();
+    assert!(place.contains("reweave-run-") && !std::path::Path::new(&place).exists(), "{place}");
+}

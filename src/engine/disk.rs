@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::State;
 use super::vault::Vault;
+use super::wall;
 use crate::step::{Digest, FileContent};
 
 /// A file larger than this is not kept; a step that uses it is known by the file's size and time.
@@ -33,17 +34,33 @@ pub(super) struct Disk {
     tracked: BTreeMap<String, Tracked>,
     /// Digest by path, as long as size and time stay.
     hashed: BTreeMap<PathBuf, (u64, i128, Digest)>,
+    /// The steps' temporary directory, and whether anything in it was looked at.
+    temporary: PathBuf,
+    looked: bool,
 }
 
 impl Disk {
     pub(super) fn open(root: &Path, vault: Arc<dyn Vault>) -> Self {
         let tracked = vault.note(NOTE).and_then(|note| serde_json::from_slice(&note).ok()).unwrap_or_default();
-        Self { root: root.to_owned(), vault, tracked, hashed: BTreeMap::new() }
+        let temporary = wall::temporary_of(root);
+        Self { root: root.to_owned(), vault, tracked, hashed: BTreeMap::new(), temporary, looked: false }
+    }
+
+    /// Whether what a step found in the temporary directory was looked at.
+    pub(super) fn has_looked_into_temporary(&self) -> bool {
+        self.looked
     }
 
     /// The same knowledge for a copy of the directory.
     pub(super) fn beside(&self, root: &Path, vault: Arc<dyn Vault>) -> Self {
-        Self { root: root.to_owned(), vault, tracked: self.tracked.clone(), hashed: BTreeMap::new() }
+        Self {
+            root: root.to_owned(),
+            vault,
+            tracked: self.tracked.clone(),
+            hashed: BTreeMap::new(),
+            temporary: self.temporary.clone(),
+            looked: false,
+        }
     }
 
     /// Whether some step made or changed what is at `path`.
@@ -57,8 +74,10 @@ impl Disk {
         }
     }
 
-    fn full(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+    fn full(&mut self, path: &str) -> PathBuf {
+        let full = self.root.join(path);
+        self.looked |= full.starts_with(&self.temporary);
+        full
     }
 
     /// What is at `path` on disk now.

@@ -37,10 +37,12 @@ impl Engine {
         self.tmp = if wall::is_open(&self.settings.policy) {
             std::env::temp_dir()
         } else {
-            wall::temporary(&self.settings.dir).unwrap_or_else(|| {
+            let (tmp, is_new) = wall::temporary(&self.settings.dir).unwrap_or_else(|| {
                 places.push(own.clone());
-                own
-            })
+                (own, false)
+            });
+            self.made_tmp = is_new;
+            tmp
         };
         for place in places {
             std::fs::create_dir(&place).map_err(|error| EngineError {

@@ -57,6 +57,8 @@ pub struct Engine {
     pub(super) guard: Guard,
     /// The temporary directory of the run's steps.
     pub(super) tmp: PathBuf,
+    /// Whether that was not there before.
+    pub(super) made_tmp: bool,
     /// Which places for runs on the side are taken.
     pub(super) slots: Slots,
     /// What code a text is, by the digest of the text.
@@ -73,10 +75,11 @@ pub struct Engine {
 }
 
 impl Drop for Engine {
-    /// Takes the steps' temporary directory away where they left nothing in it. Engines on the side share it.
+    /// Takes the steps' temporary directory away where it was made here and no step has looked into it: one that did finds
+    /// it as it was tomorrow. Engines on the side share it.
     fn drop(&mut self) {
         let last = self.base.as_ref().is_some_and(|base| Arc::strong_count(base) == 1);
-        if last && self.tmp != std::env::temp_dir() {
+        if last && self.made_tmp && !self.disk.has_looked_into_temporary() {
             super::wall::clear_matplotlib(&self.tmp.join("matplotlib"));
             let _ = std::fs::remove_dir(&self.tmp);
         }
@@ -103,6 +106,7 @@ impl Engine {
             own_files,
             guard,
             tmp: PathBuf::new(),
+            made_tmp: false,
             slots: Slots::default(),
             compiled: HashMap::new(),
             installed: Installed::default(),
@@ -335,6 +339,7 @@ impl Engine {
             own_files: self.own_files.clone(),
             guard: self.guard.apart(),
             tmp: self.tmp.clone(),
+            made_tmp: false,
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
             installed: Installed::default(),

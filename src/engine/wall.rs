@@ -185,13 +185,19 @@ pub(super) fn protected(dir: &Path, made: &dyn Fn(&str) -> bool) -> Vec<String> 
     found.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
-/// The temporary directory of a run: the same each time, for nobody else to look into, and `None` where somebody else
-/// has put something in its place.
-pub(super) fn temporary(dir: &Path) -> Option<PathBuf> {
+/// Where the temporary directory of a run is: the same each time.
+pub(super) fn temporary_of(dir: &Path) -> PathBuf {
     let name = crate::step::Digest::of(dir.as_os_str().as_encoded_bytes()).to_string();
     let short: String = name.chars().take(12).collect();
-    let path = std::env::temp_dir().join(format!("reweave-run-{short}"));
-    own_directory(&path).then_some(path)
+    std::env::temp_dir().join(format!("reweave-run-{short}"))
+}
+
+/// The temporary directory of a run, for nobody else to look into, and whether it was made just now; `None` where somebody
+/// else has put something in its place.
+pub(super) fn temporary(dir: &Path) -> Option<(PathBuf, bool)> {
+    let path = temporary_of(dir);
+    let is_new = std::fs::symlink_metadata(&path).is_err();
+    own_directory(&path).then_some((path, is_new))
 }
 
 #[cfg(unix)]
