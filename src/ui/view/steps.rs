@@ -150,6 +150,8 @@ impl List<'_> {
             (Status::Stale | Status::Blocked, Some((_, why))) if !checking && text::width(&status) > beside => {
                 why.to_owned()
             }
+            // That it was never run, or how long it took, goes before the name does.
+            (Status::Never | Status::Fresh, _) if !checking && text::width(&status) > beside => String::new(),
             _ => status,
         };
         let wide = text::width(&status);
