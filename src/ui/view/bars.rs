@@ -39,8 +39,8 @@ pub fn header(pen: &mut Pen<'_>, model: &Model, screen: &Screen) {
         Some(below) => format!("~/{}", below.display()),
         None => dir.display().to_string(),
     };
-    let dir = text::cut_start(&dir, (room / 3).max(8));
-    add(vec![pen.span("  ", Role::Bar), pen.span(dir, Role::Bar)]);
+    let short_dir = text::cut_start(&dir, (room / 3).max(8));
+    add(vec![pen.span("  ", Role::Bar), pen.span(short_dir, Role::Bar)]);
     let steps = model.run.snapshot.steps.len();
     if usize::from(row.width) >= 70 {
         add(vec![pen.span(format!("  {steps} step{}", if steps == 1 { "" } else { "s" }), Role::Bar)]);
@@ -77,8 +77,10 @@ pub fn header(pen: &mut Pen<'_>, model: &Model, screen: &Screen) {
     let short = counts(false);
     let parts = if line.width() + width(&long) <= room { long } else { short };
     if line.width() + width(&parts) > room {
-        // Better the counts than the name of the directory.
-        line = Line::from(pen.span(" ", Role::Bar));
+        // Better the counts than our own name, and as much of the directory's as there is room for.
+        let left = room.saturating_sub(width(&parts) + 1);
+        let dir = if left >= 8 { format!(" {}", text::cut_start(&dir, left)) } else { String::new() };
+        line = Line::from(pen.span(dir, Role::BarStrong));
     }
     line.extend(parts);
     pen.line(row, &line);
