@@ -228,6 +228,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "warnings" => "the warnings filters".into(),
         "locale" => "the locale".into(),
         "decimal" => "the decimal context".into(),
+        "decimal:flags" => "the decimal context's flags".into(),
         "umask" => "the file mode mask".into(),
         "gc" => "the garbage collector".into(),
         "switchinterval" => "the threads' switch interval".into(),

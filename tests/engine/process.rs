@@ -4,7 +4,7 @@
 use super::sound;
 
 /// Steps, with `{}` where the constant is that is edited.
-const CASES: [&[&str]; 31] = [
+const CASES: [&[&str]; 34] = [
     &["import logging\nlogging.getLogger('a').setLevel({})", "print(logging.getLogger('a').level)"],
     &[
         "import logging, io\nkept = io.StringIO()\nlogging.getLogger('x').addHandler(logging.StreamHandler(kept))\nlogging.getLogger('x').setLevel({}0)",
@@ -57,6 +57,20 @@ const CASES: [&[&str]; 31] = [
         "import sys\ncalls = []\nsys.setprofile((lambda *event: calls.append(event[1])) if {} > 1 else None)",
         "def g():\n    pass\ng()",
         "import sys\nsys.setprofile(None)\nprint('call' in calls)",
+    ],
+    // The first step is empty at first: what comes after has been the first to touch it.
+    &[
+        "if {} > 1:\n    import decimal\n    decimal.getcontext().prec = 5",
+        "import decimal\nprint(decimal.Decimal(1) / 3)",
+        "import decimal\ndecimal.getcontext().rounding = decimal.ROUND_UP\nprint(decimal.Decimal(1) / 3)",
+    ],
+    &[
+        "if {} > 1:\n    import keyword\n    keyword.kwlist.append('a')",
+        "import keyword\nkeyword.kwlist.append('b')\nprint(keyword.kwlist[-2:])",
+    ],
+    &[
+        "import keyword\nif {} > 1:\n    keyword.count = 5",
+        "import keyword\nkeyword.count = getattr(keyword, 'count', 0) + 1\nprint(keyword.count)",
     ],
     &[
         "import mimetypes\nmimetypes.add_type('text/x{}', '.zz')",

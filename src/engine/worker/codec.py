@@ -10,11 +10,13 @@ parts, whatever `__getstate__` or `__reduce__` say, since those may lose somethi
 
 from __future__ import annotations
 
+import _thread
 import copyreg
 import hashlib
 import io
 import marshal
 import operator
+import os
 import pickle
 import struct
 import sys
@@ -455,6 +457,47 @@ def _constant(const: Any) -> Any:
 _own_buffer: list[pickle.PickleBuffer] = []
 
 
+_PART = 8 << 20  # bytes that one thread hashes at a time
+_HELPERS = min(len(os.sched_getaffinity(0)), 8) - 1 if hasattr(os, "sched_getaffinity") else 0
+
+
+def _digests(raw: memoryview) -> bytes:
+    """The digests of the parts of a large array, one after the other, made on all processors: the step waits for them.
+
+    Python's own threads have names that count up, which a step would see; these have none.
+    """
+    parts = [raw[at : at + _PART] for at in range(0, raw.nbytes, _PART)]
+    found: list[bytes] = [b""] * len(parts)
+    todo = list(range(len(parts)))
+
+    def work(done: Any = None) -> None:
+        try:
+            while todo:
+                try:
+                    at = todo.pop()
+                except IndexError:
+                    break
+                found[at] = hashlib.sha256(parts[at]).digest()
+        finally:
+            if done is not None:
+                done.release()
+
+    waits = []
+    for _ in range(min(_HELPERS, len(parts) - 1)):
+        done = _thread.allocate_lock()
+        done.acquire()
+        try:
+            _thread.start_new_thread(work, (done,))
+        except (RuntimeError, OSError):  # no more are to be had
+            break
+        waits.append(done)
+    work()
+    for done in waits:
+        done.acquire()
+    # One that had no memory for its part is gone without it.
+    return b"".join(digest or hashlib.sha256(part).digest() for digest, part in zip(found, parts))
+
+
 class _Sink:
     """Takes a pickle as it is made: hashes it, keeps it up to a limit, or both."""
 
@@ -480,7 +523,10 @@ class _Sink:
         raw = buffer.raw()
         if self._blocks is not None:
             self._blocks.update(_LENGTH.pack(raw.nbytes))
-            self._blocks.update(raw)
+            if raw.nbytes <= _PART:
+                self._blocks.update(raw)
+            else:
+                self._blocks.update(_digests(raw))
         self._room -= raw.nbytes
         self._buffers.append(raw)
         return False

@@ -102,11 +102,37 @@ def _logging() -> Piece | None:
     return Piece(get, put)
 
 
+_CONTEXT = "prec rounding Emin Emax capitals clamp".split()
+
+
 def _decimal() -> Piece | None:
-    decimal = sys.modules.get("decimal")
-    if decimal is None:
-        return None
-    return Piece(lambda: repr(decimal.getcontext()), lambda v: decimal.setcontext(eval(v, dict(vars(decimal)))))
+    """The context without its flags, which nearly every operation sets."""
+    decimal = sys.modules["decimal"]
+
+    def get() -> Value:
+        now = decimal.getcontext()
+        return [getattr(now, part) for part in _CONTEXT], sorted(kind.__name__ for kind, on in now.traps.items() if on)
+
+    def put(value: Value) -> None:
+        now = decimal.getcontext()
+        for part, wanted in zip(_CONTEXT, value[0]):
+            setattr(now, part, wanted)
+        for kind in now.traps:
+            now.traps[kind] = kind.__name__ in value[1]
+
+    return Piece(get, put)
+
+
+def _decimal_flags() -> Piece | None:
+    decimal = sys.modules["decimal"]
+
+    def put(value: Value) -> None:
+        now = decimal.getcontext()
+        for kind in now.flags:
+            now.flags[kind] = kind.__name__ in value
+
+    words = frozenset("flags getcontext localcontext setcontext".split())
+    return Piece(lambda: sorted(kind.__name__ for kind, on in decimal.getcontext().flags.items() if on), put, words)
 
 
 def _locale() -> Piece | None:
@@ -262,6 +288,7 @@ REGISTERED = _Registered()
 
 LATE = {
     "@decimal": Late("decimal", _decimal, True),
+    "@decimal:flags": Late("decimal", _decimal_flags, True),
     "@locale": Late("locale", _locale, True),
     "@warnings": Late("warnings", _warnings, True),
     "@rlimits": Late("resource", _rlimits, True),

@@ -657,8 +657,8 @@ class Worker:
             for word in pre.words:
                 if word not in base or start + word in known:
                     found.add(start + word)
-        # What it set is not thereby read.
-        return {n for n in found if n in known or n in self.space.components or n not in changed or n in GENERATORS}, prefixes
+        # What it set counts as read as well: a setting is changed in part, and an attribute may be added to.
+        return found, prefixes
 
     def _packages(self, tops: set[str]) -> list[dict[str, Any]]:
         """The packages that the step could reach, with those that they use, and those that it was the first to import."""
