@@ -13,16 +13,56 @@ pub struct RunIndex {
     /// The run as it was last told.
     pub snapshot: Arc<Snapshot>,
     places: HashMap<StepId, u32>,
-    /// For each step its edges from what it needs, by place in the snapshot's edges.
-    edges_in: Vec<Vec<u32>>,
+    /// For each step its edges from what it needs.
+    edges_in: Touching,
     /// For each step its edges to what uses it.
-    edges_out: Vec<Vec<u32>>,
+    edges_out: Touching,
     /// How many steps have each status, in the order of [`RunIndex::COUNTED`].
     counts: [usize; 6],
     /// The places of the rows that the last snapshot told anew.
     pub changed: Vec<usize>,
     /// Counts up whenever steps or edges are others than before.
     pub structure: u64,
+}
+
+/// For each step the edges on one side of it, by place in the snapshot's edges: one list after the other.
+#[derive(Debug, Clone, Default)]
+struct Touching {
+    /// Where the list of each step begins, and where the last one ends.
+    starts: Vec<u32>,
+    edges: Vec<u32>,
+}
+
+impl Touching {
+    /// Sorts edges by the step on a `side` of them. Those that only say which comes first are left out.
+    fn of(steps: usize, edges: &[Edge], side: impl Fn(&Edge) -> usize) -> Self {
+        let drawn = |edge: &Edge| edge.kind != EdgeKind::Order && edge.from < steps && edge.to < steps;
+        let mut starts = vec![0_u32; steps + 1];
+        for edge in edges.iter().filter(|edge| drawn(edge)) {
+            starts.get_mut(side(edge) + 1).into_iter().for_each(|count| *count += 1);
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut list = vec![0; sum as usize];
+        for (at, edge) in edges.iter().enumerate().filter(|(_, edge)| drawn(edge)) {
+            let Some(slot) = next.get_mut(side(edge)) else { continue };
+            if let Some(place) = list.get_mut(*slot as usize) {
+                *place = u32::try_from(at).unwrap_or(u32::MAX);
+            }
+            *slot += 1;
+        }
+        Self { starts, edges: list }
+    }
+
+    /// The edges of the step at a place.
+    fn get(&self, step: usize) -> &[u32] {
+        let (Some(&from), Some(&to)) = (self.starts.get(step), self.starts.get(step + 1)) else { return &[] };
+        self.edges.get(from as usize..to as usize).unwrap_or_default()
+    }
 }
 
 impl RunIndex {
@@ -32,28 +72,23 @@ impl RunIndex {
 
     /// Takes a newer snapshot. What hangs on steps and edges alone is kept where those are as they were.
     pub fn take(&mut self, snapshot: Arc<Snapshot>) {
-        let same = self.structure > 0
-            && (Arc::ptr_eq(&self.snapshot.edges, &snapshot.edges) || self.snapshot.edges == snapshot.edges)
+        let same_steps = self.structure > 0
             && self.snapshot.steps.len() == snapshot.steps.len()
             && self.snapshot.steps.iter().zip(&snapshot.steps).all(|(a, b)| Arc::ptr_eq(a, b) || a.id == b.id);
-        if !same {
-            self.structure += 1;
-            let steps = snapshot.steps.len();
+        let edges = (&self.snapshot.edges, &snapshot.edges);
+        if !same_steps {
             let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             self.places = snapshot.steps.iter().enumerate().map(|(at, row)| (row.id.clone(), place(at))).collect();
-            self.edges_in = vec![Vec::new(); steps];
-            self.edges_out = vec![Vec::new(); steps];
-            for (at, edge) in snapshot.edges.iter().enumerate() {
-                if edge.kind == EdgeKind::Order || edge.from >= steps || edge.to >= steps {
-                    continue;
-                }
-                self.edges_in.get_mut(edge.to).into_iter().for_each(|edges| edges.push(place(at)));
-                self.edges_out.get_mut(edge.from).into_iter().for_each(|edges| edges.push(place(at)));
-            }
+        }
+        if !same_steps || !(Arc::ptr_eq(edges.0, edges.1) || edges.0 == edges.1) {
+            self.structure += 1;
+            let steps = snapshot.steps.len();
+            self.edges_in = Touching::of(steps, &snapshot.edges, |edge| edge.to);
+            self.edges_out = Touching::of(steps, &snapshot.edges, |edge| edge.from);
         }
         // Most rows of a large run are those that were told before: they are not even looked at.
         self.changed.clear();
-        if !same {
+        if !same_steps {
             self.counts = [0; 6];
         }
         let mut count = |status: Status, add: bool| {
@@ -63,7 +98,7 @@ impl RunIndex {
             }
         };
         for (at, row) in snapshot.steps.iter().enumerate() {
-            let old = self.snapshot.steps.get(at).filter(|_| same);
+            let old = self.snapshot.steps.get(at).filter(|_| same_steps);
             if old.is_some_and(|old| Arc::ptr_eq(old, row)) {
                 continue;
             }
@@ -96,8 +131,8 @@ impl RunIndex {
         self.edges(self.edges_out.get(at))
     }
 
-    fn edges<'a>(&'a self, list: Option<&'a Vec<u32>>) -> impl Iterator<Item = &'a Edge> + 'a {
-        list.into_iter().flatten().filter_map(|&at| self.snapshot.edges.get(at as usize))
+    fn edges<'a>(&'a self, list: &'a [u32]) -> impl Iterator<Item = &'a Edge> + 'a {
+        list.iter().filter_map(|&at| self.snapshot.edges.get(at as usize))
     }
 
     /// For every place, whether the step there is reached from `at` by going along what uses it (`down`) or what
