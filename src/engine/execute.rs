@@ -1,6 +1,7 @@
 //! One execution of one step in a process, and the record that is made of it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,6 +18,7 @@ use super::refusal;
 use super::state::State;
 use super::task::{EngineError, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
+use crate::run::Area;
 use crate::step::{
     Answer, Digest, Display, Effect, Execution, FileContent, FileWrite, Kind, Millis, Observation, Outcome, Question,
     QuestionId, Reason, StepError, StepId, Stream, Wants, Written,
@@ -180,7 +182,9 @@ pub(super) fn execute(
         }
     };
     keep_values(bench.vault, &reply.observation, &data);
-    execution.duration_us = reply.us;
+    // To wait for a person is not the step's own time.
+    let waited = node.process.warden.as_ref().map_or(Duration::ZERO, |warden| warden.waited());
+    execution.duration_us = reply.us.saturating_sub(micros(waited));
     execution.displays =
         reply.displays.into_iter().map(|d| Display { repr: d.repr, mime: d.mime, last: d.last }).collect();
     let mut alive = true;
@@ -392,7 +396,21 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
         seen.files_read.insert(path, content);
     }
     let ruled = std::mem::take(&mut execution.effects);
-    execution.effects = observed.effects.into_iter().filter_map(|(kind, words)| effect(&kind, words)).collect();
+    let dir = &bench.settings.dir;
+    let refused = |path: &str| {
+        let full = dir.join(path);
+        ruled.iter().any(|effect| {
+            matches!(effect, Effect::Refused { area, target, .. } if area == Area::Write.word() && Path::new(target) == full)
+        })
+    };
+    // The interpreter tells what is about to be done: what was refused was not.
+    let done =
+        observed.effects.into_iter().filter_map(|(kind, words)| effect(&kind, words)).filter(|effect| match effect {
+            Effect::Write { path } | Effect::Delete { path } => !refused(path),
+            Effect::Rename { from, to } => !refused(from) && !refused(to),
+            _ => true,
+        });
+    execution.effects = done.collect();
     execution.effects.extend(ruled);
     execution.effects.extend(observed.left_behind.into_iter().map(|what| Effect::Left { what }));
 }
