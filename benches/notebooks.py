@@ -72,6 +72,12 @@ class Reweave:
         return [size for size in sizes if size]
 
 
+def files_of(run: Path) -> set[str]:
+    """What stands in the run besides steps."""
+    paths = (path for path in run.rglob("*") if path.is_file() and path.suffix != ".py")
+    return {str(path.relative_to(run)) for path in paths if OWN.isdisjoint(path.relative_to(run).parts)}
+
+
 def steps_of(run: Path) -> list[Path]:
     return sorted(path for path in run.rglob("*.py") if OWN.isdisjoint(path.relative_to(run).parts))
 
@@ -109,12 +115,14 @@ def by_chance(program: Reweave, run: Path) -> set[str]:
     return found
 
 
-def differences(program: Reweave, run: Path) -> list[str]:
-    """Steps that are other in a directory where nothing ran before."""
+def differences(program: Reweave, run: Path, given: set[str]) -> list[str]:
+    """Steps that are other in a directory where nothing ran before, with the files that were `given`."""
     with tempfile.TemporaryDirectory() as room:
         # The same name, so that paths of the same length are printed.
         fresh = Path(room) / run.name
         shutil.copytree(run, fresh, ignore=shutil.ignore_patterns(".reweave"))
+        for path in files_of(fresh) - given:
+            (fresh / path).unlink()
         here, there = program.held(run), program.held(fresh)
         chance = by_chance(program, run) | by_chance(program, fresh)
         return [
@@ -141,6 +149,7 @@ def main() -> None:
             for beside in notebook.parent.glob("*.py"):
                 shutil.copy(beside, run)
                 (run / beside.name).write_text('# /// step\n# kind = "module"\n# ///\n' + beside.read_text())
+            given = files_of(run)
             start = time.perf_counter()
             first = program.update(run)
             took = time.perf_counter() - start
@@ -155,7 +164,7 @@ def main() -> None:
                 ran, rebuilt, steps = ran + told["ran"], rebuilt + told["rebuilt"], steps + len(told["steps"])
                 found = [f"{d['id']} {d['what']}" for d in verified["differences"]]
                 if number % 10 == 0 or number == asked.edits:
-                    found += [f"{step} beside a fresh directory" for step in differences(program, run)]
+                    found += [f"{step} beside a fresh directory" for step in differences(program, run, given)]
                 if found:
                     wrong += 1
                     print(f"  {number}. {what}: DIFFERS in {', '.join(found[:5])}")

@@ -62,17 +62,18 @@ impl Tap {
         Self { since: Instant::now(), passed: 0, all: 0 }
     }
 
-    fn passes(&mut self, bytes: usize) -> bool {
+    /// The part of `text` that is passed on: its end, which is what a person would see.
+    fn part<'t>(&mut self, text: &'t str) -> &'t str {
         if self.since.elapsed() >= Self::TURN {
             (self.since, self.passed) = (Instant::now(), 0);
         }
         let most = if self.all < Self::FREELY { Self::MOST.0 } else { Self::MOST.1 };
-        let passes = self.passed.saturating_add(bytes) <= most;
-        if passes {
-            self.passed += bytes;
-            self.all += bytes;
-        }
-        passes
+        let room = most.saturating_sub(self.passed);
+        let from = (text.len().saturating_sub(room)..=text.len()).find(|at| text.is_char_boundary(*at));
+        let part = from.and_then(|from| text.get(from..)).unwrap_or_default();
+        self.passed += part.len();
+        self.all += part.len();
+        part
     }
 }
 
@@ -244,11 +245,15 @@ struct Hearing<'a> {
 
 impl Ear for Hearing<'_> {
     fn printed(&mut self, stream: Stream, bytes: &[u8]) {
-        if let Some(chunk) = self.capture.take(stream, bytes)
-            && self.tap.passes(chunk.text.len())
-        {
-            (self.report)(Report::Printed { step: self.step.clone(), chunk });
+        let Some(mut chunk) = self.capture.take(stream, bytes) else { return };
+        let part = self.tap.part(&chunk.text);
+        if part.is_empty() {
+            return;
         }
+        if part.len() < chunk.text.len() {
+            chunk.text = part.into();
+        }
+        (self.report)(Report::Printed { step: self.step.clone(), chunk });
     }
 
     fn asked(&mut self, text: String) -> Option<QuestionId> {
@@ -455,4 +460,21 @@ fn missing_products(disk: &mut Disk, task: &Task, execution: &mut Execution) {
 /// A duration in microseconds as the engine counts.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_much_that_is_printed_the_end_is_passed_on() {
+        let mut tap = Tap::new();
+        assert_eq!(tap.part("short"), "short");
+        tap.all = Tap::FREELY;
+        tap.passed = 0;
+        let long = "é".repeat(Tap::MOST.1);
+        let part = tap.part(&long);
+        assert!(!part.is_empty() && part.len() <= Tap::MOST.1 && long.ends_with(part));
+        assert!(tap.part(&long).len() < 2, "the rest of the turn is silent");
+    }
 }
