@@ -61,7 +61,7 @@ fn each_setting_is_listed_with_its_origin() {
     timeout = 1m     reweave.toml:3
     ui.ascii = true  home/config.toml:3
 
-    policy standard: read deny, write deny, process allow, network deny, environment allow, native allow
+    policy standard: read deny, write deny, process ask, network deny, environment allow, native allow
 
     not in force without your approval
       python = "/opt/python"  reweave.toml:2
