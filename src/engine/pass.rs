@@ -73,6 +73,21 @@ impl<'a> Walk<'a> {
         (failed && self.goal.on_error == OnError::Stop).then(|| execution.step.clone())
     }
 
+    /// The state that the files are to be in where the steps from `place` on were not gone to: what these made stays as they
+    /// left it, or as a person has made it since.
+    pub(super) fn left_from(&self, place: usize) -> State {
+        let mut left = self.state.clone();
+        for held in self.tasks.iter().skip(place).filter_map(|task| task.held.first()) {
+            if held.outcome != Outcome::Done && self.goal.on_error == OnError::Block {
+                continue;
+            }
+            for (path, write) in &held.observation.files_written {
+                left.files.insert(path.clone(), self.edited.get(path).unwrap_or(&write.after).clone());
+            }
+        }
+        left
+    }
+
     /// What the watched names hold now.
     pub(super) fn watched(&self) -> BTreeMap<Name, Option<Slot>> {
         self.goal.watched.iter().map(|name| (Arc::clone(name), self.state.names().get(name).cloned())).collect()

@@ -168,20 +168,27 @@ impl Engine {
             self.root()?.protect(&protected)?;
         }
         let edited = self.disk.edited_outside();
+        // It may have to go while a step from before it runs, and is put back after.
+        for path in edited.keys() {
+            self.disk.keep(path);
+        }
         let mut walk = Walk::new(tasks, goal, edited);
         let last = tasks.iter().rposition(|task| goal.steps.contains(&task.id));
         let end = if goal.steps.is_empty() { tasks.len() } else { last.map_or(0, |at| at + 1) };
         let mut stopped: Option<StepId> = None;
         let mut halted = false;
+        let mut reached = tasks.len();
         let mut at = 0;
         while let Some(task) = tasks.get(at) {
             if at >= end || halted || goal.at_most.is_some_and(|most| walk.executed >= most) {
                 report(Report::NotReached { step: task.id.clone(), why: None });
+                reached = reached.min(at);
                 at += 1;
                 continue;
             }
             if let Some(by) = &stopped {
                 report(Report::NotReached { step: task.id.clone(), why: Some(Reason::Stopped { at: by.clone() }) });
+                reached = reached.min(at);
                 at += 1;
                 continue;
             }
@@ -249,7 +256,8 @@ impl Engine {
         if walk.executed > 0 {
             self.evict();
         }
-        for problem in self.disk.restore(&walk.state) {
+        let left = walk.left_from(reached);
+        for problem in self.disk.restore(&left) {
             report(Report::Notice(problem));
         }
         Ok(())

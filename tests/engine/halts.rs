@@ -147,3 +147,27 @@ fn a_value_is_looked_into_part_by_part() {
     let states: BTreeMap<_, _> = run.states(&steps).remove(0);
     assert_eq!(states["many"].len(), 4890);
 }
+
+#[test]
+fn files_of_steps_that_are_not_asked_for_stay_as_they_were_left() {
+    let steps = [
+        ("1", "x = 1\n"),
+        ("2", "open('a.txt', 'w').write('two')\nopen('b.txt', 'w').write('two')\n"),
+        ("3", "open('a.txt', 'a').write(' three')\n"),
+        ("4", "print(open('a.txt').read())\n"),
+    ];
+    let mut run = Run::new(OnError::Block);
+    run.update(&steps);
+    std::fs::write(run.dir.path().join("b.txt"), "by a person").unwrap();
+    let read = |run: &Run, path: &str| std::fs::read_to_string(run.dir.path().join(path)).unwrap();
+    run.goal.steps = [id("1")].into();
+    assert!(run.update(&steps).ran.is_empty());
+    assert_eq!((read(&run, "a.txt"), read(&run, "b.txt")), ("two three".into(), "by a person".into()));
+    let mut edited = steps;
+    edited[0] = ("1", "x = 2\n");
+    assert_eq!(run.update(&edited).ran, ["1"]);
+    assert_eq!((read(&run, "a.txt"), read(&run, "b.txt")), ("two three".into(), "by a person".into()));
+    run.goal.steps.clear();
+    assert_eq!(run.update(&edited).ran, Vec::<String>::new());
+    assert_eq!(read(&run, "a.txt"), "two three");
+}
