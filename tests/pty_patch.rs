@@ -78,3 +78,15 @@ fn a_run_is_followed_searched_inspected_mended_and_walked_back() {
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
 }
+
+#[test]
+fn what_was_decided_about_a_patch_stays_while_another_is_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    lay(dir.path()).unwrap();
+    let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
+    terminal.wait_for("25 steps").keys("gg5").wait_for("#1 agent fixer").wait_for("Accepting 2 of 2 lines");
+    terminal.keys("r").wait_for("Accepting 0 of 2 lines");
+    terminal.keys("J").wait_for("#2 agent").keys("K").wait_for("#1 agent fixer").wait_for("Accepting 0 of 2 lines");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}

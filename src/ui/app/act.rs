@@ -327,6 +327,8 @@ fn propose(model: &mut Model, at: usize, effects: &mut Vec<Effect>) {
     let (text, from) = proposal_of(suggestion, 0);
     let command = Command::AddPatch { text: text.into_bytes(), target: None, from: Some(Box::new(from)) };
     effects.push(Effect::Ask(command));
+    model.patches.awaits =
+        Some(model.run.snapshot.patches.iter().map(|row| row.id).max().unwrap_or(crate::step::PatchId(0)));
     model.notices.add(Level::Info, "it waits among the patches", model.now);
     model.show(Pane::Patch);
 }

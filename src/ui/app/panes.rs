@@ -173,7 +173,9 @@ fn at_end(model: &mut Model, pane: Pane) {
 
 /// How many rows a page of a panel has.
 pub fn page(model: &Model, pane: Pane) -> isize {
-    isize::try_from(model.screen().inside(pane).height.max(2) - 1).unwrap_or(1)
+    let area = model.screen().inside(pane);
+    let head = if pane == Pane::Patch { patch_foot(model, area) } else { 0 };
+    isize::try_from(area.height.saturating_sub(head).max(2) - 1).unwrap_or(1)
 }
 
 /// Folds or unfolds what the cursor of the list is on.

@@ -84,6 +84,10 @@ pub struct Patches {
     pub weight: Option<Arc<Weight>>,
     /// How many answers about that are on their way; the last one counts.
     pub weighing: usize,
+    /// Those that were under review before, with what was decided about them.
+    reviews: BTreeMap<PatchId, Review>,
+    /// The newest patch when a proposal was taken in: the next that comes is shown.
+    pub(super) awaits: Option<PatchId>,
     /// What a trial did.
     pub trial: Option<Arc<TrialView>>,
     /// What the last trials of all patches did: those for one fault stand side by side.
@@ -107,6 +111,8 @@ impl Default for Patches {
             cut: false,
             weight: None,
             weighing: 0,
+            reviews: BTreeMap::new(),
+            awaits: None,
             trial: None,
             trials: BTreeMap::new(),
             trying: false,
@@ -128,7 +134,26 @@ impl Patches {
             let mode = if self.mode == Mode::Trial { Mode::Unified } else { self.mode };
             let trials = std::mem::take(&mut self.trials);
             let trial = patch.and_then(|patch| trials.get(&patch).cloned());
-            *self = Self { chosen: patch, context, cut, weighing, mode, trial, trials, ..Self::default() };
+            let mut reviews = std::mem::take(&mut self.reviews);
+            if let Some(review) = self.review.take() {
+                reviews.insert(review.patch.id, review);
+            }
+            let review = patch.and_then(|patch| reviews.remove(&patch));
+            let awaits = self.awaits;
+            *self = Self {
+                chosen: patch,
+                review,
+                reviews,
+                awaits,
+                context,
+                cut,
+                weighing,
+                mode,
+                trial,
+                trials,
+                ..Self::default()
+            };
+            self.begin();
         }
     }
 
@@ -141,14 +166,19 @@ impl Patches {
         match &mut self.review {
             Some(review) if review.patch.content == patch.content && review.patch.files == patch.files => {
                 review.patch = patch;
-                return false;
+                return self.weight.is_none() && self.weighing == 0;
             }
             _ => self.review = Some(Review::of(patch)),
         }
+        self.begin();
+        true
+    }
+
+    /// Puts the cursor on the first hunk.
+    fn begin(&mut self) {
         self.rebuild();
         let first = self.rows.iter().position(|row| matches!(row, Row::Hunk(..)));
         self.window = Window { cursor: first.unwrap_or(0), ..Window::default() };
-        true
     }
 
     /// Takes what a trial did.
@@ -199,6 +229,15 @@ impl Patches {
             Row::Hunk(file, hunk) => Some((*file, *hunk)),
             row => {
                 let (file, line) = place(row)?;
+                // What stands below a hunk's head, its last unchanged lines as well, is looked at with it.
+                let above = self.rows.get(..=self.window.cursor).unwrap_or_default().iter().rev();
+                let head = above.take_while(|row| !matches!(row, Row::File(_))).find_map(|row| match row {
+                    Row::Hunk(file, hunk) => Some((*file, *hunk)),
+                    _ => None,
+                });
+                if head.is_some() {
+                    return head;
+                }
                 review.hunks().find(|&(f, h)| {
                     let end = review.files.get(f).and_then(|file| file.hunks.get(h)).map_or(0, |hunk| hunk.lines.end);
                     f > file || f == file && line < end

@@ -282,6 +282,14 @@ pub fn edited(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     let patches = &model.run.snapshot.patches;
     let known = model.patches.chosen.is_some_and(|chosen| patches.iter().any(|patch| patch.id == chosen));
+    if let Some(before) = model.patches.awaits
+        && let Some(came) = patches.iter().find(|row| row.id > before)
+    {
+        let came = came.id;
+        model.patches.choose(Some(came));
+        model.patches.awaits = None;
+        return settle(model, effects);
+    }
     let touches = |row: &PatchRow, step: &StepId| {
         row.files.iter().any(|path| path.rsplit_once('.').is_some_and(|(id, _)| id == step.as_str()))
     };

@@ -83,7 +83,7 @@ fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) {
             let whole = std::mem::take(&mut model.typed);
             if whole.len() == 1 {
                 let text = format!("{chord} means nothing here; ? shows the keys");
-                model.notices.add(Level::Info, text, model.now);
+                model.notices.add(Level::Hint, text, model.now);
             }
         }
     }

@@ -77,6 +77,40 @@ impl Window {
         let last = ground.lines.saturating_sub(1);
         self.cursor = self.cursor.min(last);
         self.top = self.top.min(last);
+        // A window that is not drawn now keeps its place.
+        if ground.height > 0 {
+            self.take_in(ground);
+            self.fill(ground);
+        }
+    }
+
+    /// Leaves no room below the end of the text while there is some above.
+    fn fill(&mut self, ground: &Ground<'_>) {
+        let mut room = ground.height + self.skip;
+        for line in self.top..ground.lines {
+            let rows = ground.rows(line);
+            if rows > room {
+                return;
+            }
+            room -= rows;
+        }
+        while room > 0 {
+            if self.skip > 0 {
+                let back = self.skip.min(room);
+                (self.skip, room) = (self.skip - back, room - back);
+            } else if self.top > 0 {
+                self.top -= 1;
+                let rows = ground.rows(self.top);
+                self.skip = rows.saturating_sub(room);
+                room -= rows - self.skip;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Brings the cursor into the window.
+    fn take_in(&mut self, ground: &Ground<'_>) {
         if self.cursor < self.top {
             (self.top, self.skip) = (self.cursor, 0);
         }

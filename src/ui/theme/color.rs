@@ -137,6 +137,15 @@ fn nearest_256(rgb: [u8; 3]) -> u8 {
     (16..=255).min_by_key(|i| distance(rgb, indexed(*i))).unwrap_or(15)
 }
 
+/// The nearest of the 240 in which the same channel is the strongest: a dark red stays red, where the nearest of all is
+/// grey.
+pub fn nearest_hue(color: Color) -> Color {
+    let Some(rgb) = channels(color) else { return color };
+    let strongest = |rgb: [u8; 3]| (0..3).find(|at| (0..3).all(|other| other == *at || rgb[other] < rgb[*at]));
+    let same = |i: &u8| strongest(indexed(*i)) == strongest(rgb);
+    (16..=231).filter(same).min_by_key(|i| distance(rgb, indexed(*i))).map_or(color, Color::Indexed)
+}
+
 /// The nearest of the sixteen. A colour keeps its hue before its lightness: a pale red is red, not white.
 fn nearest_16([r, g, b]: [u8; 3]) -> Color {
     let (max, min) = (r.max(g).max(b), r.min(g).min(b));

@@ -155,6 +155,7 @@ impl Theme {
     /// The same for a terminal with fewer colours: each becomes the nearest that is there. Where there are
     /// none, what had a ground of its own is reversed.
     pub fn at_depth(mut self, depth: Depth) -> Self {
+        let full = self.clone();
         for style in &mut self.styles {
             let nearest = |color: Option<Color>| color.map(|color| depth.nearest(color));
             if depth == Depth::None {
@@ -167,6 +168,20 @@ impl Theme {
                 // Coloured underlines came with the terminals that have all colours; others take them for something else.
                 style.underline_color =
                     style.underline_color.filter(|_| depth == Depth::True).map(|c| depth.nearest(c));
+            }
+        }
+        for (came, went) in [(Role::Added, Role::Removed), (Role::AddedWord, Role::RemovedWord)] {
+            // What comes and what goes must not look alike.
+            if self.style(came).bg != self.style(went).bg || self.style(came).bg.is_none() {
+                continue;
+            }
+            for (role, plain) in [(came, Color::Green), (went, Color::Red)] {
+                let Some(style) = self.styles.get_mut(role.place()) else { continue };
+                if depth == Depth::Ansi256 {
+                    style.bg = full.style(role).bg.map(color::nearest_hue);
+                } else {
+                    (style.fg, style.bg) = (Some(plain), None);
+                }
             }
         }
         self.depth = self.depth.min(depth);

@@ -142,6 +142,17 @@ fn no_theme_leaves_the_cursor_row_or_a_match_unseen() {
 }
 
 #[test]
+fn what_comes_and_what_goes_never_look_alike() {
+    for (name, _) in BUILT_IN {
+        for depth in [Depth::True, Depth::Ansi256, Depth::Ansi16] {
+            let theme = Theme::built_in(name).at_depth(depth);
+            let (came, went) = (theme.style(Role::Added), theme.style(Role::Removed));
+            assert!(came != went || came.bg.is_none(), "{name} at {depth:?}: {came:?}");
+        }
+    }
+}
+
+#[test]
 fn a_theme_at_a_depth_uses_only_what_is_there() {
     for (name, _) in BUILT_IN {
         let (deep, shallow) =
