@@ -1,6 +1,6 @@
 //! The store's tables, how they move forward, and whether a file holds exactly them.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{StoreError, mark};
 
@@ -60,11 +60,12 @@ pub(crate) fn look(sql: &Connection) -> Result<Found, StoreError> {
 
 /// Takes `sql` forward to schema `to` in one transaction. Nothing happens when it is there already.
 pub(crate) fn migrate(sql: &Connection, to: i64) -> Result<(), StoreError> {
+    // Looked at once nobody else can make it: two processes may open a new store at the same moment.
+    let transaction = Transaction::new_unchecked(sql, TransactionBehavior::Immediate)?;
     let from: i64 = sql.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if from >= to {
         return Ok(());
     }
-    let transaction = sql.unchecked_transaction()?;
     for (step, number) in MIGRATIONS.iter().zip(1..) {
         if number > from && number <= to {
             sql.execute_batch(step)?;
