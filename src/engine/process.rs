@@ -181,7 +181,7 @@ impl Process {
         self.rest_of_answer(Incoming::default(), &mut go_on).map(|(reply, _)| reply)
     }
 
-    fn answer_with_data<T: DeserializeOwned>(&mut self) -> Result<(T, Vec<u8>), EngineError> {
+    pub(super) fn answer_with_data<T: DeserializeOwned>(&mut self) -> Result<(T, Vec<u8>), EngineError> {
         self.rest_of_answer(Incoming::default(), &mut || Ok(()))
     }
 

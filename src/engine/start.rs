@@ -1,12 +1,14 @@
 //! Starting the interpreter, with the code that runs inside it.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::brood::Brood;
 use super::process::{Process, lost};
-use super::protocol::{Ask, RootReply};
+use super::protocol::{Ask, Done, RootReply};
 use super::stream::{pair, pipe};
 use super::task::{EngineError, Settings};
 use super::wall::{self, WallHead};
@@ -45,6 +47,14 @@ const BOOTSTRAP: &str = include_str!("worker/bootstrap.py");
 /// Variables that an interpreter can't do without, whatever the policy says of the environment.
 const ALWAYS_THERE: [&str; 10] =
     ["PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "LD_LIBRARY_PATH", "PYTHON*"];
+
+/// What interpreters made of the modules, by their path: another start of the same one need not compile them again.
+/// It comes from before any step ran and goes to no other interpreter, so it gives nobody a power that he had not.
+static COMPILED: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+
+fn compiled() -> MutexGuard<'static, BTreeMap<PathBuf, Arc<[u8]>>> {
+    COMPILED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a root is made for, besides its settings.
 pub(super) struct Place<'a> {
@@ -125,11 +135,18 @@ impl Process {
 
     /// Sends the worker's own code and makes it the root.
     fn introduce(&mut self, settings: &Settings, place: &Place<'_>, life: &OwnedFd) -> Result<RootReply, EngineError> {
-        let modules: std::collections::BTreeMap<&str, &str> = MODULES.into_iter().collect();
+        let modules: BTreeMap<&str, &str> = MODULES.into_iter().collect();
         let sources = serde_json::to_vec(&modules).map_err(|e| lost("the worker's code", &e))?;
         let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
         self.write_all(&length)?;
         self.write_all(&sources)?;
+        let known = compiled().get(&settings.python).cloned().unwrap_or_default();
+        self.write_all(&u32::try_from(known.len()).unwrap_or_default().to_le_bytes())?;
+        self.write_all(&known)?;
+        let (_, made): (Done, Vec<u8>) = self.answer_with_data()?;
+        if !made.is_empty() {
+            compiled().insert(settings.python.clone(), made.into());
+        }
         let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let spool = wall::spool(place.base);
         let ask = Ask::SetUp {

@@ -52,16 +52,21 @@ fn without_addresses(text: &str) -> String {
 const EDITS: usize = 4;
 
 /// A random program, through its edits; `Err` says where it is not as it should be.
-fn check(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
+fn check(seed: u64, truth: &mut Truth, tally: &Mutex<Tally>) -> Result<(), String> {
     let mut random = Random::new(seed);
     let program = Program::make(&mut random);
-    follow(seed, program, random, tally)
+    follow(seed, program, random, truth, tally)
 }
 
 /// One program, through its edits.
-fn follow(seed: u64, mut program: Program, mut random: Random, tally: &Mutex<Tally>) -> Result<(), String> {
+fn follow(
+    seed: u64,
+    mut program: Program,
+    mut random: Random,
+    truth: &mut Truth,
+    tally: &Mutex<Tally>,
+) -> Result<(), String> {
     let mut run = Run::new(OnError::Continue);
-    let truth = Truth::new();
     let mut before: Option<(Program, Seen)> = None;
     for edit in 0..=EDITS {
         let steps = program.steps();
@@ -123,7 +128,7 @@ fn a_notebook_that_is_edited_is_as_plain_python_has_it() {
     let failed: Vec<String> = std::thread::scope(|scope| {
         let follow = |seed: u64| {
             let cells = Program::of(include_str!("notebook.py").split("# %%\n"));
-            follow(seed, cells, Random::new(seed), &tally).err()
+            follow(seed, cells, Random::new(seed), &mut Truth::new(), &tally).err()
         };
         let halves = [3, 4].map(|seed| scope.spawn(move || follow(seed)));
         halves.into_iter().filter_map(|half| half.join().unwrap_or_else(|_| Some("it ended".to_owned()))).collect()
@@ -143,12 +148,13 @@ fn programs_are_as_plain_python_has_them() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
+                let mut truth = Truth::new();
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= to {
                         return;
                     }
-                    if let Err(what) = check(seed, &tally) {
+                    if let Err(what) = check(seed, &mut truth, &tally) {
                         failed.lock().unwrap().insert(seed, what);
                     }
                 }

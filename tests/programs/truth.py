@@ -150,10 +150,10 @@ def debug_string(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def main():
-    os.chdir(sys.argv[1])
-    sys.path[0] = sys.argv[1]
-    steps = json.loads(sys.argv[2])
+def run(place, steps):
+    """Everything in order, in this process."""
+    os.chdir(place)
+    sys.path[0] = place
     used = apart(steps)
     main_module = types.ModuleType("__main__")
     sys.modules["__main__"] = main_module
@@ -180,7 +180,18 @@ def main():
             else:
                 state[name] = text
         states[step] = state
-    json.dump({"results": results, "states": states, "hidden": sorted(hidden), "used": used}, sys.stdout)
+    return {"results": results, "states": states, "hidden": sorted(hidden), "used": used}
+
+
+def main():
+    """Answers each line of input, `[place, steps]`, from a child that has run nothing before."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            print(json.dumps(run(*json.loads(line))), flush=True)
+            os._exit(0)
+        if os.waitpid(child, 0)[1] != 0:
+            print("null", flush=True)
 
 
 main()

@@ -1,7 +1,8 @@
 //! What plain CPython makes of the steps.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde::Deserialize;
 
@@ -18,22 +19,42 @@ pub struct Seen {
     pub used: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Runs programs plainly.
-pub struct Truth;
+/// Runs programs plainly: an interpreter that has run nothing, and forks for every program.
+pub struct Truth {
+    child: Child,
+    asks: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
 
 impl Truth {
     pub fn new() -> Self {
-        Self
+        let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/truth.py");
+        let mut child = Command::new("python3")
+            .arg(script)
+            .env("PYTHONHASHSEED", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let asks = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, asks, answers }
     }
 
     /// Everything in order in one fresh namespace and directory.
-    pub fn of(&self, steps: &[(String, String)]) -> Seen {
+    pub fn of(&mut self, steps: &[(String, String)]) -> Seen {
         let dir = tempfile::tempdir().unwrap();
-        let asked = serde_json::to_string(steps).unwrap();
-        let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/truth.py");
-        let done =
-            Command::new("python3").arg(script).arg(dir.path()).arg(asked).env("PYTHONHASHSEED", "0").output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        serde_json::from_slice(&done.stdout).unwrap()
+        let asked = serde_json::to_string(&(dir.path(), steps)).unwrap();
+        writeln!(self.asks.as_mut().unwrap(), "{asked}").unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    }
+}
+
+impl Drop for Truth {
+    fn drop(&mut self) {
+        self.asks = None;
+        self.child.wait().unwrap();
     }
 }

@@ -1,5 +1,5 @@
 # Receives the worker's modules over descriptor 0 and starts it. Kept small: it travels on the command line.
-import builtins, json, os, struct, sys, types
+import _frozen_importlib_external, builtins, json, marshal, os, struct, sys, types
 os.setsid()  # no terminal: what a step writes reaches one only through the engine
 sys.path[:] = [p for p in sys.path if p]
 fd = os.dup(0)
@@ -19,7 +19,14 @@ package = types.ModuleType("_reweave")
 package.__path__ = []
 sys.modules["_reweave"] = package
 own = dict(vars(builtins))
-sources = json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
+def part():
+    return exactly(struct.unpack("<I", exactly(4))[0])
+sources = json.loads(part())
+# What an interpreter of this kind made of them earlier, for the same engine: to compile them is most of a start.
+magic = _frozen_importlib_external.MAGIC_NUMBER
+compiled = part()
+known = compiled.startswith(magic)
+code = marshal.loads(compiled[len(magic):]) if known else {}
 class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -34,7 +41,13 @@ class Finder:
         name = module.__name__[9:]
         # What steps replace in builtins is theirs: the worker goes on with what was there.
         module.__dict__["__builtins__"] = own
-        exec(compile(sources[name], "<reweave %s>" % name, "exec", dont_inherit=True), module.__dict__)
+        if name not in code:
+            code[name] = compile(sources[name], "<reweave %s>" % name, "exec", dont_inherit=True)
+        exec(code[name], module.__dict__)
 sys.meta_path.insert(0, Finder)
 from _reweave import worker
+made = b"" if known else magic + marshal.dumps(code)
+answer = struct.pack("<IQ", 2, len(made)) + b"{}" + made
+while answer:
+    answer = answer[os.write(fd, answer):]
 worker.main(fd)
