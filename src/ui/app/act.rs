@@ -76,7 +76,10 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::ShowSource => model.show(Pane::Source),
         Action::ShowOutput => model.show(Pane::Output),
         Action::ShowState => model.show(Pane::State),
-        Action::ShowPatch => model.show(Pane::Patch),
+        Action::ShowPatch => {
+            model.show(Pane::Patch);
+            reviewing::tell_whose(model);
+        }
         Action::ShowHistory => model.show(Pane::History),
         Action::ShowContext => model.show(Pane::Context),
         Action::OpenVersion | Action::OpenPart => going::open(model, effects),
@@ -238,7 +241,10 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::ToNeeds => going::along(model, false, effects),
         Action::ToUsers => going::along(model, true, effects),
         Action::Fold => {
-            panes::fold(model, None, effects);
+            if !panes::fold(model, None, effects) {
+                let run = model.keys.key(Action::RunStep).unwrap_or_default();
+                typing::tell(model, format!("only frames and chains of fresh steps fold; {run} runs this step"));
+            }
         }
         Action::FoldFresh => {
             model.steps.fold_fresh();

@@ -250,7 +250,8 @@ pub static TABLE: &[Entry] = &[
     row(Action::Stop, "stop", Group::Run, &["ctrl-c"], "Stop what runs").hint("stop", 0),
     row(Action::ReplayOnSave, "replay-on-save", Group::Run, &["W"], "Replay as soon as a file is saved, or not"),
     row(Action::Answer, "answer", Group::Run, &["I"], "Answer what a running step asks"),
-    row(Action::Explain, "explain", Group::Run, &["E"], "Show why this step failed, and what could be done"),
+    row(Action::Explain, "explain", Group::Run, &["E"], "Show why this step failed, and what could be done")
+        .hint("why", 3),
     row(Action::Beside, "beside", Group::Run, &["B"], "Set outputs beside a recording or another run"),
     row(Action::Edit, "edit", Group::Steps, &["e"], "Open the step in $EDITOR").hint("edit", 6),
     row(Action::NewStep, "new", Group::Steps, &["o"], "Make a step after this one").hint("new", 8),
@@ -349,7 +350,7 @@ pub static TABLE: &[Entry] = &[
     row(Action::ShowSource, "source", Group::Screen, &["2"], "Go to the source"),
     row(Action::ShowOutput, "output", Group::Screen, &["3"], "Go to the output"),
     row(Action::ShowState, "state", Group::Screen, &["4"], "Go to the variables"),
-    row(Action::ShowPatch, "patch", Group::Screen, &["5"], "Go to the patches"),
+    row(Action::ShowPatch, "patch", Group::Screen, &["5"], "Go to the patches").hint("patches", 3),
     row(Action::ShowHistory, "history", Group::Screen, &["6"], "Go to the history"),
     row(Action::ShowContext, "context", Group::Screen, &["7"], "Go to what an agent is shown"),
     row(Action::OpenVersion, "open-version", Group::Screen, &["space"], "Show what a version changed")
@@ -397,6 +398,14 @@ impl Action {
     /// Its row.
     pub fn entry(self) -> Option<&'static Entry> {
         TABLE.iter().find(|entry| entry.action == self)
+    }
+
+    /// Whether it is worth a hint now, where it is possible.
+    pub fn concerns(self, model: &Model) -> bool {
+        match self {
+            Self::ShowPatch => model.focus != Pane::Patch && model.run.open_patches() > 0,
+            _ => true,
+        }
     }
 
     /// Whether it can be done now, and else why not.
@@ -451,9 +460,10 @@ impl Action {
                 "there is no version under the cursor",
             ),
             Self::RestoreRun | Self::AsItWas => need(model.history.moment().is_some(), "nothing is under the cursor"),
-            Self::Explain => {
-                need(model.chosen_row().is_some_and(|row| row.status == Status::Failed), "the step has not failed")
-            }
+            Self::Explain => need(
+                model.chosen_row().is_some_and(|row| row.status == Status::Failed),
+                "this step has not failed; } goes to the next that needs you",
+            ),
             Self::Pause => need(model.busy(), "nothing runs"),
             Self::Stop => need(model.busy(), "nothing runs; q quits"),
             Self::Answer => need(model.question().is_some(), "no step waits for an answer"),

@@ -207,6 +207,18 @@ impl Document {
         self.why.as_ref().map(|_| self.printed.len() + self.rest.len())
     }
 
+    /// Which suggestion the line is part of, if that can be taken in.
+    pub fn proposal_at(&self, at: usize) -> Option<usize> {
+        for at in (self.why_at()?..=at).rev() {
+            match self.line(at).0 {
+                Kind::Proposal(proposal, true) => return Some(proposal),
+                Kind::Change(_) | Kind::Trace => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// Adds why it failed, and what could be done.
     pub fn explain(&mut self, why: Arc<Diagnosis>) {
         self.reasons.clear();

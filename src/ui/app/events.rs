@@ -1,12 +1,13 @@
 //! What the run tells, taken into the state.
 
+use super::action::Action;
 use super::document::Document;
 use super::message::Effect;
 use super::model::{Model, Pane};
-use super::overlay::Overlay;
+use super::overlay::{Overlay, Then};
 use super::state::Way;
 use super::{panes, reviewing};
-use crate::step::{Execution, Kind, Status, StepId};
+use crate::step::{Execution, Kind, Outcome, Status, StepId};
 use crate::ui::view::highlight::Language;
 use crate::workbench::{Command, Event, Halt, Level, Snapshot, Verdict};
 use std::sync::Arc;
@@ -28,18 +29,25 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Settled { step, status, ran, execution, .. } => {
             model.output.end(&step);
             ask_calls(&step, execution.as_deref(), effects);
+            let stopped = execution.as_ref().is_some_and(|execution| execution.outcome == Outcome::Interrupted);
             if let Some(execution) = execution {
                 take_execution(model, step.clone(), Some(execution), effects);
             }
             if model.asked.execution.as_ref().is_some_and(|asked| asked.id == step) {
                 model.asked.execution = None;
             }
-            if status == Status::Failed && ran {
-                model.notices.add(Level::Error, format!("{step} failed"), model.now);
+            match (status, ran) {
+                (_, true) if stopped => model.notices.add(Level::Warning, format!("{step} was stopped"), model.now),
+                (Status::Failed, true) => {
+                    let key = model.keys.key(Action::NextStale).unwrap_or_default();
+                    let text = format!("{step} failed; {key} goes to what needs you");
+                    model.notices.add(Level::Error, text, model.now);
+                }
+                _ => {}
             }
         }
         Event::Asked(question) => {
-            let key = model.keys.key(super::action::Action::Answer).unwrap_or_default();
+            let key = model.keys.key(Action::Answer).unwrap_or_default();
             let text = format!("{} waits for an answer ({key}): {}", question.step, question.text.trim());
             model.notices.add(Level::Warning, text, model.now);
         }
@@ -219,6 +227,16 @@ fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<E
         if let Some(step) = place.or_else(|| trouble.map(|row| row.id.clone())) {
             panes::choose(model, &step, effects);
         }
+    }
+    // What was asked because steps ran need not be answered when they have ended.
+    if !model.busy()
+        && model
+            .overlays
+            .pop_if(|open| matches!(open, Overlay::Confirm(question) if question.then == Then::Quit))
+            .is_some()
+    {
+        let key = model.keys.key(Action::Quit).unwrap_or_default();
+        model.notices.add(Level::Info, format!("the steps have ended; {key} quits"), model.now);
     }
     if let Some(step) = model.awaited.take_if(|step| model.run.place(step).is_some()) {
         panes::choose(model, &step, effects);

@@ -34,6 +34,47 @@ pub enum Hunted {
     NotYet,
 }
 
+/// How many lines hold what is searched for, and which of them was gone to last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matches {
+    /// The place of that line among them, from 1.
+    pub nth: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// Counts the lines that hold what is searched for, unless that takes long.
+pub fn count(model: &mut Model, line: usize) {
+    model.found = None;
+    let Some(search) = &model.search else { return };
+    let (mut found, mut spent) = (Matches { nth: 0, of: 0 }, 0);
+    for at in 0..model.searched_lines(search.pane) {
+        spent += cost(model, search.pane, at);
+        if spent > SLICE {
+            return;
+        }
+        if model.line_holds(search.pane, at, &search.text) {
+            found.of += 1;
+            found.nth += usize::from(at <= line);
+        }
+    }
+    model.found = Some(found);
+}
+
+/// Keeps that it is nowhere.
+pub fn nowhere(model: &mut Model) {
+    model.found = Some(Matches { nth: 0, of: 0 });
+}
+
+/// What it costs to look at a line.
+fn cost(model: &Model, pane: Pane, at: usize) -> usize {
+    LINE + match pane {
+        Pane::Output => model.output.shown().map_or(0, |document| document.line(at).1.len()),
+        Pane::Source => model.source.lines.line(at).len(),
+        _ => LINE,
+    }
+}
+
 /// Looks for the nearest line from `from` on (itself counted when `here`), going round the end. What takes longer
 /// goes on by [`Effect::Hunt`].
 pub fn start(
@@ -63,13 +104,21 @@ pub fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     });
     match (hunted, typing) {
         (Hunted::NotYet, _) => effects.push(Effect::Hunt),
-        (Hunted::Nowhere, Some(prompt)) => prompt.problem = Some("not found".to_owned()),
-        (Hunted::Nowhere, None) => typing::tell(model, format!("{:?} is not found", search.text)),
+        (Hunted::Nowhere, Some(prompt)) => {
+            prompt.problem = Some("not found".to_owned());
+            nowhere(model);
+        }
+        (Hunted::Nowhere, None) => {
+            nowhere(model);
+            typing::tell(model, format!("{:?} is not found", search.text));
+        }
         (Hunted::At(line, _), Some(prompt)) => {
             prompt.problem = None;
+            count(model, line);
             panes::go(model, search.pane, line);
         }
         (Hunted::At(line, round), None) => {
+            count(model, line);
             model.show(search.pane);
             panes::go(model, search.pane, line);
             if round {
@@ -96,12 +145,7 @@ fn slice(model: &mut Model) -> Hunted {
         }
         hunt.by += 1;
         hunt.rest -= 1;
-        spent += LINE
-            + match pane {
-                Pane::Output => model.output.shown().map_or(0, |document| document.line(at).1.len()),
-                Pane::Source => model.source.lines.line(at).len(),
-                _ => LINE,
-            };
+        spent += cost(model, pane, at);
     }
     Hunted::Nowhere
 }

@@ -90,6 +90,14 @@ impl Keymap {
         Found::Nothing
     }
 
+    /// The panel in which `typed` means something, and what, where it means nothing with the focus on others.
+    pub fn elsewhere(&self, typed: &[Chord]) -> Option<(Pane, Action)> {
+        self.bindings.iter().find_map(|binding| match binding.scope {
+            Scope::In(pane) if binding.sequence.0 == typed => Some((pane, binding.action)),
+            _ => None,
+        })
+    }
+
     /// What may follow `typed`: the rest of each sequence that begins so, with its action.
     pub fn continuations(&self, pane: Pane, typed: &[Chord]) -> Vec<(Sequence, Action)> {
         self.bindings

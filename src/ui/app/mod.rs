@@ -44,6 +44,8 @@ pub mod review;
 mod reviewing;
 pub mod run;
 #[cfg(test)]
+mod said;
+#[cfg(test)]
 mod scenes;
 pub mod screen;
 pub mod search;

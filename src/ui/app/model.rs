@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::boxes::Boxes;
 use super::context::Context;
 use super::history::History;
-use super::hunt::Hunt;
+use super::hunt::{Hunt, Matches};
 use super::key::Chord;
 use super::keymap::Keymap;
 use super::names::Names;
@@ -155,6 +155,8 @@ pub struct Model {
     pub(super) hunt: Option<Hunt>,
     /// What is searched for.
     pub search: Option<Search>,
+    /// How often that is there; `None` while it is not known, for it is much to look through.
+    pub found: Option<Matches>,
     /// What a person should know.
     pub notices: Notices,
     /// The keys in force.
@@ -222,6 +224,7 @@ impl Model {
             overlays: Vec::new(),
             hunt: None,
             search: None,
+            found: None,
             notices: Notices::default(),
             keys,
             typed: Vec::new(),

@@ -133,13 +133,16 @@ impl<T> Choice<T> {
         let pattern = Pattern::new(self.field.text(), CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut buffer = Vec::new();
-        let mut found: Vec<(u32, usize, Vec<u32>)> = Vec::new();
+        let typed = self.field.text().trim();
+        let mut found: Vec<((bool, u32), usize, Vec<u32>)> = Vec::new();
         for (at, (_, text)) in self.all.iter().enumerate() {
             let mut letters = Vec::new();
             if let Some(score) = pattern.indices(Utf32Str::new(text, &mut buffer), &mut matcher, &mut letters) {
                 letters.sort_unstable();
                 letters.dedup();
-                found.push((score, at, letters));
+                // A name or a key that is written out is what is meant, whatever else has its letters.
+                let whole = text.split("  ").any(|part| part == typed);
+                found.push(((whole, score), at, letters));
             }
         }
         found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));

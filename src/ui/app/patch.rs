@@ -200,6 +200,11 @@ impl Patches {
         self.review.as_ref().map(Review::selection).unwrap_or_default()
     }
 
+    /// Whether it was decided to leave all of it.
+    pub fn takes_nothing(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| review.is_decided() && review.selection().is_empty())
+    }
+
     /// Works the rows out anew and keeps the cursor on its line.
     pub fn rebuild(&mut self) {
         let at = self.rows.get(self.window.cursor).cloned();

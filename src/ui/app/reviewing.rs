@@ -11,6 +11,9 @@ use super::{panes, typing};
 use crate::step::{Digest, PatchId, PatchState, StepId};
 use crate::workbench::{Command, PatchRow};
 
+/// With fewer columns the two sides of the split view show little of a line.
+const SPLIT: u16 = 100;
+
 /// Does an action of the Patch tab.
 pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     match action {
@@ -44,6 +47,12 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 Mode::Result | Mode::Trial => Mode::Unified,
             };
             patches.rebuild();
+            let zoom = model.keys.key(Action::Zoom).filter(|_| !model.zoom);
+            if let (Mode::Split, Some(zoom), true) =
+                (model.patches.mode, zoom, model.screen().inside(Pane::Patch).width < SPLIT)
+            {
+                typing::tell(model, format!("{zoom} gives the two sides the whole screen"));
+            }
         }
         Action::MoreContext => context(model, 3),
         Action::LessContext => context(model, -3),
@@ -70,6 +79,9 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 let label = if place.is_empty() { format!("remark on {patch}") } else { format!("remark on {place}") };
                 prompt(model, Purpose::Comment(patch, place), label);
             }
+        }
+        Action::Try if model.patches.takes_nothing() => {
+            typing::tell(model, "nothing of it is taken, so there is nothing to try");
         }
         Action::Try => {
             if let Some(patch) = open_patch(model) {
@@ -116,7 +128,10 @@ fn decide(model: &mut Model, choice: Choice, effects: &mut Vec<Effect>) {
 /// Asks what the present choice would come to.
 pub fn weigh(model: &mut Model, effects: &mut Vec<Effect>) {
     let open = state(model).is_some_and(|(_, state)| state.is_open());
-    if let Some(patch) = model.patches.chosen.filter(|_| open) {
+    // No file would be the whole patch.
+    if model.patches.takes_nothing() {
+        model.patches.weight = None;
+    } else if let Some(patch) = model.patches.chosen.filter(|_| open) {
         model.patches.weighing += 1;
         effects.push(Effect::Ask(Command::Weigh { patch, files: model.patches.selection() }));
     }
@@ -277,6 +292,20 @@ pub fn edited(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     typing::tell(model, "the patch holds what you wrote; it is accepted as it is shown");
 }
 
+/// Says so if the patch that is shown is for another step than the chosen one.
+pub fn tell_whose(model: &mut Model) {
+    let (Some(step), Some(patch)) = (model.chosen(), row(model)) else { return };
+    if !touches(patch, step) {
+        let text = format!("no patch waits for {step}; this one is for {}", patch.files.join(", "));
+        typing::tell(model, text);
+    }
+}
+
+/// Whether a patch changes a step.
+fn touches(patch: &PatchRow, step: &StepId) -> bool {
+    patch.files.iter().any(|path| path.rsplit_once('.').is_some_and(|(id, _)| id == step.as_str()))
+}
+
 /// Keeps the shown patch in step with the run: one that waits for the chosen step goes before others, unless a
 /// person is at it.
 pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -290,9 +319,6 @@ pub fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
         model.patches.awaits = None;
         return settle(model, effects);
     }
-    let touches = |row: &PatchRow, step: &StepId| {
-        row.files.iter().any(|path| path.rsplit_once('.').is_some_and(|(id, _)| id == step.as_str()))
-    };
     if model.focus != Pane::Patch || !known {
         let of_step =
             model.chosen().and_then(|step| patches.iter().rev().find(|row| row.state.is_open() && touches(row, step)));

@@ -77,7 +77,10 @@ impl State {
     pub fn take(&mut self, at: StepId, variables: Arc<Vec<Variable>>) -> Vec<Way> {
         let before = self.name_at(self.window.cursor);
         self.at = Some(at);
-        self.variables = Some(variables);
+        // By name, so that a variable stays where it is from step to step.
+        let mut sorted = variables.to_vec();
+        sorted.sort_by(|a, b| a.name.cmp(&b.name));
+        self.variables = Some(Arc::new(sorted));
         self.inside.clear();
         self.rebuild();
         if let Some(name) = before
@@ -338,7 +341,7 @@ mod tests {
     fn data_comes_before_what_was_defined() {
         let state =
             state(vec![variable("json", "module", ""), variable("x", "int", "1"), variable("f", "function", "")]);
-        assert_eq!(names(&state), ["x", "json", "f"]);
+        assert_eq!(names(&state), ["x", "f", "json"]);
     }
 
     #[test]
@@ -368,7 +371,7 @@ mod tests {
             "b".parse().unwrap(),
             vec![variable("same", "int", "1"), variable("other", "int", "2"), variable("new", "int", "1")].into(),
         );
-        assert_eq!(names(&state), ["other", "new", "same", "gone"]);
+        assert_eq!(names(&state), ["new", "other", "same", "gone"]);
         let change = |name: &str| state.change(state.list().iter().find(|v| v.name == name).unwrap());
         assert_eq!(change("same"), Some(Change::Same));
         assert_eq!(change("other"), Some(Change::Changed));

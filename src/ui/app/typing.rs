@@ -238,18 +238,23 @@ fn typed(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) {
     match &prompt.purpose {
         Purpose::Search(pane, from) => {
             let search = Search { pane: *pane, text: text.to_owned() };
+            model.search = (!text.is_empty()).then(|| search.clone());
+            model.found = None;
             if !text.is_empty() {
-                let line = match hunt::start(model, search.clone(), *from, true, true, effects) {
-                    Hunted::At(line, _) => line,
+                let line = match hunt::start(model, search, *from, true, true, effects) {
+                    Hunted::At(line, _) => {
+                        hunt::count(model, line);
+                        line
+                    }
                     Hunted::NotYet => *from,
                     Hunted::Nowhere => {
+                        hunt::nowhere(model);
                         prompt.problem = Some("not found".to_owned());
                         *from
                     }
                 };
                 panes::go(model, *pane, line);
             }
-            model.search = (!text.is_empty()).then_some(search);
         }
         Purpose::Filter => {
             model.steps.filter = Filter::parse(text);

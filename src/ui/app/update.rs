@@ -82,7 +82,13 @@ fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) {
         Found::Nothing => {
             let whole = std::mem::take(&mut model.typed);
             if whole.len() == 1 {
-                let text = format!("{chord} means nothing here; ? shows the keys");
+                let text = match model.keys.elsewhere(&whole) {
+                    Some((pane, action)) => {
+                        let name = action.entry().map_or("", |entry| entry.name);
+                        format!("{chord} is {name} in {}; {} goes there", pane.title(), pane.number())
+                    }
+                    None => format!("{chord} means nothing here; ? shows the keys"),
+                };
                 model.notices.add(Level::Hint, text, model.now);
             }
         }

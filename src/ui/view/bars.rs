@@ -6,10 +6,13 @@ use super::pen::Pen;
 use super::text;
 use crate::step::Status;
 use crate::ui::app::action::{Scope, TABLE};
+use crate::ui::app::hunt::Matches;
 use crate::ui::app::key::Sequence;
 use crate::ui::app::keymap::Found;
-use crate::ui::app::overlay::Prompt;
+use crate::ui::app::output::Kind;
+use crate::ui::app::overlay::{Prompt, Purpose};
 use crate::ui::app::run::{RunIndex, duration, short};
+use crate::ui::app::search::Search;
 use crate::ui::app::{Action, Area, Model, Overlay, Pane, Screen, Target};
 use crate::ui::theme::Role;
 use crate::workbench::{Level, WatchView};
@@ -158,6 +161,10 @@ pub fn notice(pen: &mut Pen<'_>, model: &Model, row: Area) {
             let rest = width.saturating_sub(line.width() + 3);
             line.push_span(Span::raw("   "));
             line.push_span(pen.cut(problem, rest, Role::Warning));
+        } else if let (Purpose::Search(..), Some(found)) = (&prompt.purpose, model.found) {
+            let rest = width.saturating_sub(line.width() + 3);
+            line.push_span(Span::raw("   "));
+            line.push_span(pen.cut(&format!("line {} of {}", found.nth, found.of), rest, Role::Dim));
         }
         pen.line(row, &line);
         return;
@@ -209,12 +216,17 @@ pub fn notice(pen: &mut Pen<'_>, model: &Model, row: Area) {
 /// What the line says when there is nothing to tell: about the chosen step.
 fn quiet(model: &Model) -> String {
     if let Some(search) = &model.search {
-        return format!("search: {}", search.text);
+        return about_search(model, search);
     }
     if model.focus == Pane::Source
         && let Some(name) = model.source.link.and_then(|_| model.name_under_cursor())
     {
         return about_name(model, &name);
+    }
+    if model.focus == Pane::Output
+        && let Some(what) = what_opens(model)
+    {
+        return format!("{} {what}", model.keys.key(Action::Open).unwrap_or_default());
     }
     let Some(row) = model.chosen_row() else { return String::new() };
     let mut parts = Vec::new();
@@ -248,6 +260,35 @@ fn quiet(model: &Model) -> String {
         parts.push(summary.clone());
     }
     parts.join("  ·  ")
+}
+
+/// What the key that opens does on the line of output under the cursor.
+fn what_opens(model: &Model) -> Option<String> {
+    let document = model.output.shown()?;
+    let line = model.output.window.cursor;
+    if document.proposal_at(line).is_some() {
+        return Some("makes a patch of what is proposed".to_owned());
+    }
+    match document.line(line).0 {
+        Kind::Frame(Some((step, line))) => Some(format!("goes to line {line} of {step}")),
+        Kind::Fact(Some(step)) => Some(format!("goes to {step}")),
+        _ => None,
+    }
+}
+
+/// What is searched for, how often it is there, and how to go on.
+fn about_search(model: &Model, search: &Search) -> String {
+    let key = |action| model.keys.key(action).unwrap_or_default();
+    let leave = format!("{} ends the search", key(Action::Cancel));
+    let count = match model.found {
+        Some(Matches { of: 0, .. }) => {
+            return format!("{:?} is not in {}  ·  {leave}", search.text, search.pane.title());
+        }
+        Some(Matches { nth, of }) => format!("line {nth} of {of} with "),
+        None => "search: ".to_owned(),
+    };
+    let (next, before) = (key(Action::NextMatch), key(Action::PrevMatch));
+    format!("{count}{:?}  ·  {next} next  {before} before  {leave}", search.text)
 }
 
 /// Where a name comes from and who uses it.
@@ -294,7 +335,7 @@ pub fn hints(pen: &mut Pen<'_>, model: &Model, row: Area) {
             let typed = model.keys.key(entry.action).and_then(|keys| keys.parse::<Sequence>().ok());
             typed.is_some_and(|typed| model.keys.find(model.focus, &typed.0) == Found::Action(entry.action))
         })
-        .filter(|entry| entry.action.possible(model).is_ok())
+        .filter(|entry| entry.action.possible(model).is_ok() && entry.action.concerns(model))
         .filter_map(|entry| Some((entry.hint?, entry.action, model.keys.key(entry.action)?)))
         .collect();
     let own = |action: &Action| action.entry().is_some_and(|entry| entry.scope != Scope::Anywhere);

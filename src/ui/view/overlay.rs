@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use super::pen::Pen;
 use super::text;
 use crate::step;
+use crate::ui::app::action::Scope;
 use crate::ui::app::overlay::{Choice, HelpRow, Plan, Question};
 use crate::ui::app::run::duration;
 use crate::ui::app::{Action, Area, Model, Overlay, Target};
@@ -117,6 +118,9 @@ fn help(pen: &mut Pen<'_>, model: &Model, choice: &Choice<HelpRow>) {
             let doc = action.entry().map_or("", |entry| entry.doc);
             let role = if action.possible(model).is_ok() { Role::Text } else { Role::Dim };
             line.push_span(pen.span(doc, role));
+            if let Some(Scope::In(pane)) = action.entry().map(|entry| entry.scope) {
+                line.push_span(pen.span(format!("  in {} {}", pane.number(), pane.title()), Role::Dim));
+            }
         }
         HelpRow::Action(_) => lettered(pen, label, letters, Role::Text, line),
     });

@@ -118,9 +118,11 @@ fn about(model: &Model, pane: Pane) -> String {
 
 /// Where one is in the whole, for the foot of a panel.
 fn place(model: &Model, pane: Pane) -> String {
-    let of = |window: &crate::ui::app::Window, len: usize| match len {
-        0 => String::new(),
-        _ => format!("{}/{len}", window.cursor + 1),
+    let of = |window: &crate::ui::app::Window, len: usize| match (len, window.left) {
+        (0, _) => String::new(),
+        (_, 0) => format!("{}/{len}", window.cursor + 1),
+        // What is left of the window is out of sight: a line must not be taken for one that begins here.
+        (_, left) => format!("from column {}  {}/{len}", left + 1, window.cursor + 1),
     };
     match pane {
         Pane::Steps => {

@@ -15,6 +15,9 @@ use crate::ui::app::{Action, Area, Model, Pane, Target};
 use crate::ui::theme::Role;
 use crate::workbench::{Covering, Fault, TrialView};
 
+/// From how many columns on a side of the split view has numbers.
+const NUMBERED: usize = 30;
+
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
     let patches = &model.patches;
@@ -106,11 +109,9 @@ fn lines(pen: &Pen<'_>, model: &Model, review: &Review, row: &Row, at: usize, wi
                 let role = role_of(line.tag);
                 let number = if before { line.old } else { line.new };
                 let number = number.map(|n| n.to_string()).unwrap_or_default();
-                let mut drawn = Line::from(vec![
-                    mark(pen, line, review),
-                    pen.span(text::pad_start(&number, 4), Role::LineNumber),
-                    Span::raw(" "),
-                ]);
+                // Where there is little room the text goes before its number.
+                let number = if half < NUMBERED { String::new() } else { text::pad_start(&number, 4) + " " };
+                let mut drawn = Line::from(vec![mark(pen, line, review), pen.span(number, Role::LineNumber)]);
                 let room = half.saturating_sub(drawn.width());
                 drawn.extend(
                     painted(pen, line, &[], |p| vec![p.window(model.patches.window.left, room, None)])
@@ -288,13 +289,18 @@ fn painted(
 fn footer(pen: &mut Pen<'_>, model: &Model, review: &Review, area: Area) {
     let width = usize::from(area.width);
     let patches = &model.patches;
-    let mut rows = vec![consequence(pen, model, review, width), checks(pen, model, review)];
+    let mut rows = vec![consequence(pen, model, review, width)];
+    rows.extend(checks(pen, model, review, width, usize::from(area.height / 2).clamp(1, 3)));
     if area.height > 3 {
         if !patches.covering().is_empty() {
             rows.push(Line::from(pen.cut(&covered(patches.covering()), width, Role::Text)));
         }
         let across = pen.glyphs().frame.across;
-        let title = format!("{} hunks ", across.repeat(2));
+        let open = match (review.is_decided(), review.undecided()) {
+            (true, open @ 1..) => format!(", {open} undecided lines stay out"),
+            _ => String::new(),
+        };
+        let title = text::cut(&format!("{} hunks{open} ", across.repeat(2)), width);
         let rest = across.repeat(width.saturating_sub(text::width(&title)));
         rows.push(Line::from(pen.span(title + &rest, Role::Border)));
         let room = usize::from(area.height).saturating_sub(rows.len());
@@ -340,7 +346,12 @@ fn consequence(pen: &Pen<'_>, model: &Model, review: &Review, width: usize) -> L
     if let Some(state) = state.filter(|state| !state.is_open()) {
         return Line::from(pen.span(format!("It is {}.", state.word()), Role::Strong));
     }
-    let head = format!("Accepting {taken} of {all} lines ");
+    if taken == 0 {
+        let key = model.keys.key(Action::Reject).unwrap_or_default();
+        return Line::from(pen.cut(&format!("Nothing of it is taken; {key} rejects it"), width, Role::Strong));
+    }
+    let head =
+        if taken == all { "Accepting the whole ".to_owned() } else { format!("Accepting {taken} of {all} lines ") };
     let rest = match &model.patches.weight {
         Some(weight) if model.patches.weighing == 0 => match weight.stale.len() {
             0 => "makes no step stale".to_owned(),
@@ -374,7 +385,8 @@ fn covered(tests: &[Covering]) -> String {
     }
 }
 
-fn checks(pen: &Pen<'_>, model: &Model, review: &Review) -> Line<'static> {
+/// Whether it is safe, in as many lines as there is room for.
+fn checks(pen: &Pen<'_>, model: &Model, review: &Review, width: usize, rows: usize) -> Vec<Line<'static>> {
     let mut all: Vec<(bool, String)> = Vec::new();
     let state = review.patch.state;
     let placed = !matches!(state, PatchState::Conflict | PatchState::Ambiguous | PatchState::Malformed);
@@ -392,37 +404,47 @@ fn checks(pen: &Pen<'_>, model: &Model, review: &Review) -> Line<'static> {
     }
     // What is wrong goes first, so that it is never cut off.
     all.sort_by_key(|(good, _)| *good);
-    let mut line = Line::default();
+    let mut parts: Vec<Vec<Span<'static>>> = Vec::new();
     for (good, text) in all {
-        if line.width() > 0 {
-            line.push_span(Span::raw("   "));
-        }
         let (sign, role) =
             if good { (pen.glyphs().accepted, Role::Success) } else { (pen.glyphs().rejected, Role::Error) };
-        line.push_span(pen.span(text, if good { Role::Text } else { Role::Error }));
-        line.push_span(pen.span(format!(" {sign}"), role));
+        let text = pen.span(text, if good { Role::Text } else { Role::Error });
+        parts.push(vec![text, pen.span(format!(" {sign}"), role)]);
     }
+    let mut last = |text: String, role| parts.push(vec![pen.span(text, role)]);
     if let Some(why) = model.patches.trial.as_ref().and_then(|trial| trial.refusal()) {
-        line.push_span(pen.span(format!("   {}", text::cut(why, 60)), Role::Error));
+        last(text::cut(why, 60), Role::Error);
     } else if let Some(trial) = &model.patches.trial {
         let worse = trial.steps.iter().filter(|step| step.test && step.after == crate::step::Status::Failed).count();
         let tests = trial.steps.iter().filter(|step| step.test).count();
         if tests > 0 {
             let (text, role) = match worse {
-                0 => (format!("   {tests} tests pass"), Role::Success),
-                _ => (format!("   {worse} of {tests} tests fail"), Role::Error),
+                0 => (format!("{tests} tests pass"), Role::Success),
+                _ => (format!("{worse} of {tests} tests fail"), Role::Error),
             };
-            line.push_span(pen.span(text, role));
+            last(text, role);
         }
     } else if model.patches.trying {
-        line.push_span(pen.span(
-            format!("   {} running on the side", pen.glyphs().status(crate::step::Status::Running, bars::spin(model))),
-            Role::Running,
-        ));
+        let turning = pen.glyphs().status(crate::step::Status::Running, bars::spin(model));
+        last(format!("{turning} running on the side"), Role::Running);
     } else if let Some(key) = model.keys.key(Action::Try) {
-        line.push_span(pen.span(format!("   {key} tries it on the side"), Role::Dim));
+        last(format!("{key} tries it on the side"), Role::Dim);
     }
-    line
+    let mut lines = vec![Line::default()];
+    for part in parts {
+        let more: usize = part.iter().map(Span::width).sum();
+        let full = lines.last().is_some_and(|line| line.width() > 0 && line.width() + 3 + more > width);
+        if full && lines.len() < rows {
+            lines.push(Line::default());
+        }
+        if let Some(line) = lines.last_mut() {
+            if line.width() > 0 {
+                line.push_span(Span::raw("   "));
+            }
+            line.extend(part);
+        }
+    }
+    lines
 }
 
 fn trial(pen: &Pen<'_>, model: &Model, line: &TrialLine, width: usize) -> Option<Line<'static>> {

@@ -102,6 +102,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Pane::Output => {
             let line = model.output.window.cursor;
+            let proposal = model.output.shown().and_then(|document| document.proposal_at(line));
             match model.output.shown().map(|document| document.line(line).0) {
                 Some(Kind::Frame(Some((step, line)))) => {
                     panes::choose(model, &step, effects);
@@ -109,7 +110,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
                     panes::go(model, Pane::Source, line.saturating_sub(1) as usize);
                 }
                 Some(Kind::Fact(Some(step))) => panes::choose(model, &step, effects),
-                Some(Kind::Proposal(at, true)) => propose(model, at, effects),
+                _ if let Some(at) = proposal => propose(model, at, effects),
                 _ => typing::tell(model, "enter goes to the source from a traceback, and takes a proposal in"),
             }
         }
@@ -228,6 +229,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool, effects: &mut Vec<Eff
     let from = typing::cursor(model, pane);
     match hunt::start(model, search, from, forward, false, effects) {
         Hunted::At(line, round) => {
+            hunt::count(model, line);
             model.show(pane);
             panes::go(model, pane, line);
             if round {
@@ -235,7 +237,10 @@ pub(super) fn next_match(model: &mut Model, forward: bool, effects: &mut Vec<Eff
             }
         }
         Hunted::NotYet => {}
-        Hunted::Nowhere => typing::tell(model, format!("{text:?} is not found")),
+        Hunted::Nowhere => {
+            hunt::nowhere(model);
+            typing::tell(model, format!("{text:?} is not found"));
+        }
     }
 }
 
