@@ -18,7 +18,7 @@ fn two_candidates_are_tried_one_is_accepted_replayed_and_taken_back() {
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(200, 60).start();
     terminal.wait_for("25 steps").keys("a").wait_for("22 fresh").wait_for("1 failed");
     // What lay in patches/ waits: the one at the root is shown with what it would come to.
-    terminal.keys("gg5").wait_for("#1 agent fixer").wait_for("Accepting 2 of 2 lines").wait_for("parses");
+    terminal.keys("gg5").wait_for("#1 agent fixer").wait_for("Accepting the whole").wait_for("parses");
     terminal.keys("t").wait_for("[trial]").wait_for("fine   374 hours");
     // The same key again sets the other beside it.
     terminal.keys("t").wait_for("failing 3 to 0  tests 3 of 3").wait_for("tests 2 of 3");
@@ -84,9 +84,9 @@ fn what_was_decided_about_a_patch_stays_while_another_is_looked_at() {
     let dir = tempfile::tempdir().unwrap();
     lay(dir.path()).unwrap();
     let mut terminal = Setup::reweave(dir.path()).arg("open").arg(dir.path()).size(120, 40).start();
-    terminal.wait_for("25 steps").keys("gg5").wait_for("#1 agent fixer").wait_for("Accepting 2 of 2 lines");
-    terminal.keys("r").wait_for("Accepting 0 of 2 lines");
-    terminal.keys("J").wait_for("#2 agent").keys("K").wait_for("#1 agent fixer").wait_for("Accepting 0 of 2 lines");
+    terminal.wait_for("25 steps").keys("gg5").wait_for("#1 agent fixer").wait_for("Accepting the whole");
+    terminal.keys("r").wait_for("Nothing of it is taken");
+    terminal.keys("J").wait_for("#2 agent").keys("K").wait_for("#1 agent fixer").wait_for("Nothing of it is taken");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
 }

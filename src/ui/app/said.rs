@@ -75,7 +75,7 @@ fn what_waits_and_what_failed_is_hinted() {
     assert!(hints(&mut failed).contains("E why  5 patches"));
     assert!(!hints(&mut stage("")).contains("why"));
     let mut none = churn();
-    none.patches = Vec::new().into();
+    none.patches = Vec::new();
     assert!(!hints(&mut Stage::new(120, 40, none)).contains("patches"));
 }
 
