@@ -293,6 +293,44 @@ fn what_holds_a_function_by_another_name_holds_it_when_the_name_is_taken() {
     assert_eq!(sound(&before, &after), ["4"]);
 }
 
+/// Equal constants of one step are one object, and stay so when the names that hold them are brought over apart.
+#[test]
+fn constants_of_a_step_are_one_object_wherever_they_are_held() {
+    let told = "print(f.__defaults__ is g.__defaults__, f.__defaults__ is k.__defaults__, t is u, h() is made(), a)";
+    let before = [
+        ("1", "a = 0"),
+        (
+            "2",
+            "def f(q=1): return q\ndef g(q=1): return -q\ndef made():\n    def h(q=1): return q\n    return h.__defaults__\nh = made\nt = ('x', 2)",
+        ),
+        ("3", "def k(q=1): return q\nu = t"),
+        ("4", "b = a"),
+        ("5", told),
+    ];
+    let mut after = before;
+    after[0].1 = "a = 3";
+    assert_eq!(sound(&before, &after), ["1", "4", "5"]);
+    // The same function anew, in a step that makes another with its constant.
+    let told = "print(f.__defaults__ is g.__defaults__, f.__defaults__ is k.__defaults__, a, f())";
+    let before = [
+        ("1", "a = 0"),
+        ("2", "def f(q=1): return q\ndef k(q=1): return q + 1"),
+        ("3", "def f(q=1): return q\ndef g(q=1): return -q"),
+        ("4", "b = a"),
+        ("5", told),
+    ];
+    let mut after = before;
+    after[0].1 = "a = 3";
+    assert_eq!(sound(&before, &after), ["1", "4", "5"]);
+    let without = [after[0], after[2], ("5", "print(f.__defaults__ is g.__defaults__, f())")];
+    sound(&after, &without);
+    // One of them is another: who uses the other is not concerned.
+    let before = [("1", "def f(q=1): return q\ndef g(q=1): return -q"), ("2", "print(f())"), ("3", "print(g())")];
+    let mut after = before;
+    after[0].1 = "def f(q=1): return q\ndef g(q=1): return q * 2";
+    assert_eq!(sound(&before, &after), ["1", "3"]);
+}
+
 #[test]
 fn what_holds_a_definition_holds_the_one_that_there_was() {
     let before = [

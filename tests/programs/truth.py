@@ -7,6 +7,8 @@ import json
 import os
 import random
 import re
+import resource
+import signal
 import sys
 import tempfile
 import types
@@ -16,7 +18,10 @@ def shown(value):
     """The text of a value, or None where it tells nothing that can be compared."""
     if isinstance(value, (types.ModuleType, types.FunctionType, type, types.GeneratorType)):
         return None
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return None
     return None if " at 0x" in text else text
 
 
@@ -121,6 +126,8 @@ def uses(steps):
         with contextlib.redirect_stdout(io.StringIO()):
             try:
                 exec(compile(ast.parse(source), step, "exec"), space)
+            except (MemoryError, RecursionError):
+                os._exit(1)
             except Exception as failure:
                 failure.__traceback__ = None
         found[step] = {**space.used, **before}
@@ -142,7 +149,10 @@ def apart(steps):
         os._exit(0)
     os.close(into)
     with open(out) as file:
-        return json.load(file)
+        text = file.read()
+    if not text:
+        os._exit(1)
+    return json.loads(text)
 
 
 def debug_string(text):
@@ -165,6 +175,8 @@ def run(place, steps):
         with contextlib.redirect_stdout(out):
             try:
                 exec(compile(ast.parse(source), step, "exec"), space)
+            except (MemoryError, RecursionError):
+                os._exit(1)
             except Exception as failure:
                 error = "%s: %s" % (type(failure).__name__, failure)
                 failure.__traceback__ = None
@@ -184,10 +196,16 @@ def run(place, steps):
 
 
 def main():
-    """Answers each line of input, `[place, steps]`, from a child that has run nothing before."""
+    """Answers each line of input, `[place, steps]`, from a child that has run nothing before.
+
+    A program that needs too much, or calls itself too often, is answered by `null`: where it ends is chance.
+    """
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
+            # What grows without end is no program to compare.
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+            signal.alarm(20)
             print(json.dumps(run(*json.loads(line))), flush=True)
             os._exit(0)
         if os.waitpid(child, 0)[1] != 0:

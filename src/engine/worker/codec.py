@@ -46,6 +46,43 @@ def learn_single() -> None:
             SINGLE[identity(value)] = (module, name)
 
 
+# Tuples that the compiler made, by identity: with the file of the step that they stand in. Equal ones of one step are
+# one object, also where two names hold them that are carried apart: `def f(n=1)` and `def g(n=1)` have one tuple.
+CONSTANTS: dict[int, tuple[tuple[Any, ...], str]] = {}
+_made: dict[str, dict[str, tuple[Any, ...]]] = {}  # file -> text -> the one of this process
+_PLAIN = frozenset({int, float, complex, bool, type(None), type(Ellipsis), str, bytes})
+
+
+def learn_constants(code: types.CodeType, filename: str) -> None:
+    """Notes the constants of a step that is about to run; those of its earlier text are gone with what held them."""
+    for old in _made.pop(filename, {}).values():
+        CONSTANTS.pop(identity(old), None)
+    todo: list[Any] = [code]
+    while todo:
+        part = todo.pop()
+        if type(part) is types.CodeType:
+            todo += [const for const in part.co_consts if type(const) in (types.CodeType, tuple)]
+        elif type(part) is tuple and 0 < len(part) <= 32:
+            if not _one_constant(filename, part):
+                todo += part
+
+
+def _one_constant(filename: str, value: tuple[Any, ...]) -> bool:
+    """Notes a tuple of plain values as the one of this step."""
+    if not all(type(part) in _PLAIN and not (type(part) in (str, bytes) and len(part) > 1000) for part in value):
+        return False
+    known = _made.setdefault(filename, {}).setdefault(repr(value), value)
+    if known is value:
+        CONSTANTS[identity(value)] = (value, filename)
+    return True
+
+
+def _constant_of(filename: str, value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tuple of this process that stands for a constant of a step."""
+    _one_constant(filename, value)
+    return _made.get(filename, {}).get(repr(value), value)
+
+
 class Uncarryable(Exception):
     """A value that has no faithful form as bytes."""
 
@@ -207,10 +244,19 @@ class Pickler(pickle.Pickler):
         self._strings: dict[str, str] = {}
         self.places: set[int] = set()  # ids of what is pickled by its parts, and so not in the memo
         self.differs = False
+        self.constants = False
 
     def persistent_id(self, value: Any) -> Any:
-        if type(value) is str:
+        kind = type(value)
+        if kind is str:
             return self._strings.setdefault(value, value)
+        if kind is tuple:
+            constant = CONSTANTS.get(identity(value))
+            if constant is not None:
+                # Where it stands is no part of what it is, so that a step can be called otherwise.
+                self.differs = self.constants = True
+                if not self._digest:
+                    return constant[1], *value
         return None
 
     def reducer_override(self, value: Any) -> Any:
@@ -398,7 +444,10 @@ class Pickler(pickle.Pickler):
 class Unpickler(pickle.Unpickler):
     """Reads what [`Pickler`] wrote."""
 
-    persistent_load = str  # gives the very string that it is given
+    @staticmethod
+    def persistent_load(what: Any) -> Any:
+        """The very string that it is given, or the constant that is meant."""
+        return what if type(what) is str else _constant_of(what[0], what[1:])
 
 
 class _Owned:
@@ -562,6 +611,7 @@ class Dumped(NamedTuple):
     data: bytes | None  # nothing where it is more than the limit
     ids: set[int]  # of the objects in it; temporary ones among them
     differs: bool  # whether a pickle for carrying is another than one for a digest
+    constants: bool  # whether there are constants of steps in it
 
 
 def dump(
@@ -576,7 +626,7 @@ def dump(
     pickler.dump(values)
     _own_buffer.clear()
     ids = pickler.places.union(map(identity, map(_second, pickler.memo.copy().values())))
-    return Dumped(sink.digest(members) if digest else "", sink.bytes(), ids, pickler.differs)
+    return Dumped(sink.digest(members) if digest else "", sink.bytes(), ids, pickler.differs, pickler.constants)
 
 
 def load(data: memoryview) -> Any:

@@ -362,11 +362,14 @@ class Worker:
             second = compile(tail, filename, "eval", flags=_FLAGS, dont_inherit=True)
             if len(body) > 1:
                 head = ast.Module(body[:-1], tree.type_ignores)
-                exec(compile(head, filename, "exec", flags=_FLAGS, dont_inherit=True), namespace)
+                code = compile(head, filename, "exec", flags=_FLAGS, dont_inherit=True)
+                codec.learn_constants(code, filename)
+                exec(code, namespace)
             value = eval(second, namespace)
             if magics.silenced(self, filename, body[-1]):
                 return None
             return value
+        codec.learn_constants(code, filename)
         exec(code, namespace)
         return None
 
@@ -512,6 +515,8 @@ class Worker:
                 referred.update(component.members)
         changed = self.space.refresh(touched | {n for n in referred if self._mutable(n)}, stamp, rebound)
         components = self.space.components
+        for name in self.space.made_again(rebound):
+            reads.setdefault(name, known[name].digest if name in known else None)
         writes: dict[str, Any] = {}
         incidental: dict[str, Any] = {}
         blobs: list[bytes] = []
@@ -689,7 +694,8 @@ class Worker:
             part = view[at : at + value["size"]]
             at += value["size"]
             try:
-                for name, loaded in zip(value["members"], codec.load(part)):
+                values = codec.load(part)
+                for name, loaded in zip(value["members"], values):
                     name = sys.intern(name)
                     touched.add(name)
                     if name.startswith("@"):
@@ -697,6 +703,8 @@ class Worker:
                         self.space.hidden[name] = loaded
                     else:
                         self.namespace[name] = loaded
+                for count in values[len(value["members"]) :]:
+                    self.space.came_over(sys.intern(value["members"][0]), count)
             except BaseException as error:
                 bad += list(value["members"])
                 errors.text_of(error)
