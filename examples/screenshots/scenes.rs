@@ -125,28 +125,16 @@ pub fn all() -> Vec<Scene> {
         Scene {
             name: "patch",
             act: |terminal, _| {
-                terminal
-                    .keys("gg5")
-                    .wait_for("agent")
-                    .keys("K")
-                    .wait_for("#1 agent")
-                    .wait_for("parses")
-                    .keys("y")
-                    .wait_for("[x]")
-                    .keys("++");
+                go(terminal, "04_features/02_comfort");
+                terminal.keys("5").wait_for("#1 agent").wait_for("parses").keys("y").wait_for("[x]").keys("++");
             },
             ..USUAL
         },
         Scene {
             name: "trial",
             act: |terminal, _| {
-                terminal
-                    .keys("gg5")
-                    .wait_for("agent")
-                    .keys("K")
-                    .wait_for("#1 agent")
-                    .keys("t")
-                    .wait_for("fine   374 hours");
+                go(terminal, "04_features/02_comfort");
+                terminal.keys("5").wait_for("#1 agent").keys("t").wait_for("fine   374 hours");
                 terminal.keys("t").wait_for("tests 2 of 3").keys("++");
             },
             ..USUAL

@@ -212,6 +212,18 @@ pub fn short(step: &StepId) -> &str {
     if end == 0 { name } else { name.get(..end).unwrap_or(name) }
 }
 
+/// Steps as they are called in passing; with their frame where two would be called the same.
+pub fn shorts(steps: &[StepId]) -> Vec<String> {
+    let alike = |step: &StepId| steps.iter().filter(|other| short(other) == short(step)).count() > 1;
+    let frame = |step: &StepId| step.frame().map(|frame| format!("{}/", frame.rsplit('/').next().unwrap_or(frame)));
+    let name = |step: &StepId| {
+        let frame = if alike(step) { frame(step) } else { None };
+        frame.unwrap_or_default() + short(step)
+    };
+    // What is too long to be read need not be told apart.
+    steps.iter().take(50).map(name).collect()
+}
+
 /// Why a step is not fresh, in the few words that fit beside its name; `left` is the sign for "because of".
 pub fn brief(row: &StepRow, left: &str) -> String {
     let because = || match row.reasons.first() {
@@ -272,6 +284,13 @@ mod tests {
         ] {
             assert_eq!(duration(us), text);
         }
+    }
+
+    #[test]
+    fn steps_of_one_number_are_told_apart_by_their_frames() {
+        let ids = ["04_features/02_comfort", "08_report/02_comfort", "08_report/03_summary", "x/test_a", "02_b"];
+        let ids = ids.map(|id| id.parse().unwrap());
+        assert_eq!(shorts(&ids), ["04_features/02", "08_report/02", "03", "test_a", "02"]);
     }
 
     #[test]

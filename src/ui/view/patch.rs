@@ -10,7 +10,7 @@ use crate::step::PatchState;
 use crate::ui::app::panes::{WRAPPED, patch_gutter};
 use crate::ui::app::patch::{Mode, Row, TrialLine};
 use crate::ui::app::review::{self, Choice, File, Review, Tag, Tally, counts, tally};
-use crate::ui::app::run::{duration, short};
+use crate::ui::app::run::{duration, short, shorts};
 use crate::ui::app::{Action, Area, Model, Pane, Target};
 use crate::ui::theme::Role;
 use crate::workbench::{Covering, Fault, TrialView};
@@ -356,7 +356,7 @@ fn consequence(pen: &Pen<'_>, model: &Model, review: &Review, width: usize) -> L
         Some(weight) if model.patches.weighing == 0 => match weight.stale.len() {
             0 => "makes no step stale".to_owned(),
             count => {
-                let names: Vec<&str> = weight.stale.iter().map(short).collect();
+                let names = shorts(&weight.stale);
                 let time = match weight.estimate_us {
                     0 => String::new(),
                     us => format!(", about {}", duration(us)),
