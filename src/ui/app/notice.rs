@@ -44,10 +44,14 @@ impl Notices {
         self.list.push_back(Notice { level, text: text.into(), at: now, until: now.saturating_add(shown) });
     }
 
-    /// The one to show now: the newest of those not over, unless a graver one has not been seen for long.
+    /// The one to show now: the newest of those not over, unless a graver one has not been seen for long. A hint answers
+    /// the key that was just pressed, and always shows.
     pub fn current(&self, now: Millis) -> Option<&Notice> {
         let shown = |notice: &&Notice| notice.until > now;
         let newest = self.list.iter().rev().take(20).find(shown)?;
+        if newest.level == Level::Hint {
+            return Some(newest);
+        }
         let fresh = self.list.iter().rev().take(20).filter(shown).filter(|notice| notice.at.saturating_add(SEEN) > now);
         Some(fresh.fold(newest, |best, other| if other.level > best.level { other } else { best }))
     }

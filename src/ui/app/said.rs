@@ -1,9 +1,9 @@
 //! What the lines at the foot say about where one is and what a key would do.
 
 use crate::step::{Outcome, PatchId, Status};
-use crate::ui::app::{Pane, overlay};
+use crate::ui::app::{Message, Pane, overlay};
 use crate::ui::stage::{Stage, churn, id};
-use crate::workbench::{Command, Event};
+use crate::workbench::{Command, Event, Level};
 
 fn stage(keys: &str) -> Stage {
     let mut stage = Stage::new(120, 40, churn());
@@ -121,4 +121,13 @@ fn a_text_that_is_shifted_says_so() {
     let left = stage.model.output.window.left;
     assert_eq!(stage.screen().contains(&format!("from column {}", left + 1)), left > 0);
     assert!(left > 0);
+}
+
+#[test]
+fn a_key_is_answered_at_once_whatever_was_told_just_before() {
+    let mut stage = stage("");
+    stage.send(Message::Told(Level::Error, "it failed".to_owned()));
+    stage.send(Message::Told(Level::Info, "news".to_owned()));
+    assert!(said(&mut stage).ends_with("it failed"));
+    assert!(said(stage.keys("Q")).ends_with("Q means nothing here; ? shows the keys"));
 }
