@@ -140,7 +140,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Done { result: Ok(summary), .. } => {
             if !summary.text.is_empty() {
                 let level = if summary.failed > 0 { Level::Warning } else { Level::Info };
-                model.notices.add(level, summary.text, model.now);
+                let text = in_keys(model, summary.text);
+                model.notices.add(level, text, model.now);
             }
         }
         Event::Done { result: Err(failure), .. } => {
@@ -148,6 +149,7 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 Some(hint) => format!("{}: {hint}", failure.what),
                 None => failure.what,
             };
+            let text = in_keys(model, text);
             model.notices.add(Level::Error, text, model.now);
         }
         Event::Notice { level, text } => model.notices.add(level, text, model.now),
@@ -156,6 +158,21 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
             effects.push(Effect::Quit);
         }
     }
+}
+
+/// Names the keys of what a message, made for a shell as well, says by commands.
+fn in_keys(model: &Model, text: String) -> String {
+    let commands = [
+        ("`reweave undo`", Action::Undo),
+        ("`reweave stop`", Action::Stop),
+        ("`reweave run`", Action::RunStep),
+        ("`reweave log`", Action::ShowHistory),
+        ("`reweave patch list`", Action::ShowPatch),
+    ];
+    commands.into_iter().fold(text, |text, (command, action)| match model.keys.key(action) {
+        Some(key) if text.contains(command) => text.replace(command, &key),
+        _ => text,
+    })
 }
 
 /// Takes a step's last execution; one that is large is made lines of elsewhere.

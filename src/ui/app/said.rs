@@ -3,7 +3,7 @@
 use crate::step::{Outcome, PatchId, Status};
 use crate::ui::app::{Message, Pane, overlay};
 use crate::ui::stage::{Stage, churn, id};
-use crate::workbench::{Command, Event, Level};
+use crate::workbench::{Command, Event, Level, Summary, Ticket};
 
 fn stage(keys: &str) -> Stage {
     let mut stage = Stage::new(120, 40, churn());
@@ -130,4 +130,13 @@ fn a_key_is_answered_at_once_whatever_was_told_just_before() {
     stage.send(Message::Told(Level::Info, "news".to_owned()));
     assert!(said(&mut stage).ends_with("it failed"));
     assert!(said(stage.keys("Q")).ends_with("Q means nothing here; ? shows the keys"));
+}
+
+#[test]
+fn what_a_shell_does_by_a_command_is_named_by_its_key() {
+    let mut stage = stage("");
+    let text = "01_load_config was removed; `reweave undo` brings it back".to_owned();
+    let result = Ok(Summary { text, ..Summary::default() });
+    stage.event(Event::Done { ticket: Ticket(1), result });
+    assert!(said(&mut stage).ends_with("01_load_config was removed; u brings it back"));
 }
