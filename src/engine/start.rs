@@ -15,15 +15,17 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 25] = [
+const MODULES: [(&str, &str); 27] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
+    ("closure", include_str!("worker/closure.py")),
     ("codec", include_str!("worker/codec.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
     ("held", include_str!("worker/held.py")),
     ("hidden", include_str!("worker/hidden.py")),
+    ("imports", include_str!("worker/imports.py")),
     ("inside", include_str!("worker/inside.py")),
     ("ipython", include_str!("worker/ipython.py")),
     ("kernel", include_str!("worker/kernel.py")),

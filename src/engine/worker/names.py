@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import hashlib
 import sys
 import types
 from typing import Any, FrozenSet, Iterable, NamedTuple
@@ -120,3 +121,30 @@ def _constant_words(const: Any, words: set[str]) -> None:
     elif isinstance(const, (tuple, frozenset)):
         for item in const:
             _constant_words(item, words)
+
+
+def text_digest(source: str) -> str:
+    return hashlib.blake2b(b"text\0" + source.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+
+
+_LINE_WORDS = frozenset("f_lineno tb_lineno co_firstlineno getsource getsourcelines print_exc format_exc print_stack "
+                        "traceback inspect __file__ co_lines format_exception extract_stack findsource".split())  # fmt: skip
+
+
+def line_aware(code: types.CodeType, digest: str, source: str) -> str:
+    """Code that looks at its own lines has read its text: there a comment counts."""
+    if code_names(code).words & _LINE_WORDS:
+        return text_digest(source)
+    return digest
+
+
+_CLOCK_WORDS = {
+    "time": "the clock", "perf_counter": "the clock", "monotonic": "the clock", "now": "the clock", "today": "the clock",
+    "utcnow": "the clock", "time_ns": "the clock", "perf_counter_ns": "the clock", "process_time": "the clock",
+    "urandom": "entropy", "uuid4": "entropy", "uuid1": "entropy", "SystemRandom": "entropy", "token_hex": "entropy",
+    "token_bytes": "entropy", "token_urlsafe": "entropy", "default_rng": "", "getpid": "the process",
+}  # fmt: skip
+
+
+def clock_words(words: set[str]) -> set[str]:
+    return {what for word in words if (what := _CLOCK_WORDS.get(word))}

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Callable
 
 from .piece import Piece, Value
 

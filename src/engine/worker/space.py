@@ -6,6 +6,8 @@ A name that starts with `@` stands for hidden state (see `hidden.py`); it takes 
 from __future__ import annotations
 
 import hashlib
+from itertools import compress
+from operator import ne
 from typing import Any, Iterable, NamedTuple
 
 from . import codec, walk
@@ -18,6 +20,27 @@ HIDDEN = frozenset(
 
 
 CARRY_LIMIT = 64_000_000  # bytes; what is larger is made again rather than brought over
+
+
+class Bindings:
+    """Which object stood under which name. Identities only: to hold the values would keep them from dying when the
+    step drops them."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self._keys, self._ids = [*namespace], [*map(identity, namespace.values())]
+        if "__file__" in namespace:  # another for every step, and among the first
+            self._ids[self._keys.index("__file__")] = 0
+
+    def names(self) -> set[str]:
+        return set(self._keys)
+
+    def changed(self, before: "Bindings") -> set[str]:
+        """The names that came, went, or stand for another object than they did `before`."""
+        keys, ids, count = self._keys, self._ids, len(before._keys)
+        if keys[:count] == before._keys:
+            return {*keys[count:], *compress(keys, map(ne, ids, before._ids))}
+        now, then = dict(zip(keys, ids)), dict(zip(before._keys, before._ids))
+        return {n for n, number in now.items() if then.get(n) != number} | (then.keys() - now.keys())
 
 
 class Component(NamedTuple):

@@ -19,11 +19,9 @@ import signal
 import sys
 import time
 import types
-from itertools import compress
-from operator import ne
-from typing import Any, Collection, Iterable
+from typing import Any
 
-from . import calls, codec, errors, files, held, hidden, inside, kernel, magics, names, packages, piece, shown, space, uses, walk, wall, wire
+from . import calls, closure, codec, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
@@ -58,7 +56,7 @@ class Worker:
         self.wall: wall.Wall | None = None  # what forks are put behind; none where everything is allowed
         self.walled = False
         self.asking: tuple[int, int] | None = None  # the process and thread that may ask while a step runs
-        self.bindings: _Bindings | None = None  # as the last step left them, if nothing has touched them since
+        self.bindings: space.Bindings | None = None  # as the last step left them, if nothing has touched them since
         self.known_answers: list[dict[str, str]] = []
         self.answers: list[dict[str, str]] = []
 
@@ -78,7 +76,7 @@ class Worker:
         sys.dont_write_bytecode = True
         sys.argv = [""]
         sys.path.insert(0, self.directory)
-        self.imports = _Imports(self.seed, self.files, self.hidden)
+        self.imports = imports.Imports(self.seed, self.files, self.hidden)
         sys.meta_path.insert(0, self.imports)
         random.seed(self.seed)
         builtins.display = self.shown.display  # type: ignore[attr-defined]
@@ -259,11 +257,11 @@ class Worker:
             tree, code, digest = self._compile(source, message["file"])
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
             described = errors.describe(error, {message["file"]: message["step"]})
-            self.wire.send({"code": _text_digest(source), "error": described})
+            self.wire.send({"code": names.text_digest(source), "error": described})
             return
         used = uses.uses_of(tree, code, message["file"])
         self.wire.send({
-            "code": _line_aware(code, digest, source), "loads": sorted(uses.exposed(used)), "stores": sorted(used.whole.stores),
+            "code": names.line_aware(code, digest, source), "loads": sorted(uses.exposed(used)), "stores": sorted(used.whole.stores),
             "imports": uses.imports(tree),
         })  # fmt: skip
 
@@ -277,12 +275,12 @@ class Worker:
         try:
             tree, code, digest = self._compile(source, filename)
             used = uses.uses_of(tree, code, filename)
-            digest = _line_aware(code, digest, source)
+            digest = names.line_aware(code, digest, source)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as failure:
             described = errors.describe(failure, self.steps)
-            self.wire.send({"code": _text_digest(source), "error": described, "us": 0, "observation": {}})
+            self.wire.send({"code": names.text_digest(source), "error": described, "us": 0, "observation": {}})
             return
-        before = self.bindings or _Bindings(self.namespace)
+        before = self.bindings or space.Bindings(self.namespace)
         self.bindings = None
         self.files.clear()
         self.files.watch(self.held.written)
@@ -405,24 +403,24 @@ class Worker:
         sys.stdout.write(line + "\n")
         return line
 
-    def _clock(self, tree: ast.Module, filename: str, pre: "_Closure") -> set[str]:
+    def _clock(self, tree: ast.Module, filename: str, pre: "closure.Closure") -> set[str]:
         """What the step may consult that gives another answer each time, by its words; what is recorded does not."""
         if "recorded" not in pre.words:
-            return _clock_words(pre.words)
+            return names.clock_words(pre.words)
         bare = calls.without_recorded(tree)
         code = compile(bare, filename, "exec", flags=_FLAGS, dont_inherit=True)
-        return _clock_words(self._pre_closure(uses.uses_of(bare, code, filename)).words)
+        return names.clock_words(self._pre_closure(uses.uses_of(bare, code, filename)).words)
 
     def once(self, name: str, function: Any) -> Any:
         """Makes a call whose result is kept: what it looks at is no input of the step, and it may leave nothing behind."""
         pieces = {n: self.hidden.pieces[n] for n in GENERATORS if n in self.hidden.pieces}
-        before = {n: piece.get() for n, piece in pieces.items()}
+        before = {n: followed.get() for n, followed in pieces.items()}
         known, seeded = set(self.files.writes), set(self.hidden.seeded)
         with self.files.unnoted():
             value = function()
         self.hidden.seeded = seeded
-        for n, piece in pieces.items():
-            piece.put(before[n])
+        for n, followed in pieces.items():
+            followed.put(before[n])
         made = sorted(self.files.relative(path) for path in self.files.writes if path not in known and path.startswith(self.files.root))
         if made:
             raise RuntimeError(f"recorded: {name} wrote {', '.join(made[:3])}, which a replay would not: give the content back instead")
@@ -447,22 +445,22 @@ class Worker:
 
     # -- what it used and changed -------------------------------------------------------------------------
 
-    def _pre_closure(self, used: uses.Uses) -> "_Closure":
+    def _pre_closure(self, used: uses.Uses) -> "closure.Closure":
         """Everything that the step, and the functions that it could reach, name; before it runs."""
-        closure = _Closure(self)
+        found = closure.Closure(self)
         for statement in used.statements:
-            part = _Closure(self)
+            part = closure.Closure(self)
             part.add(statement.used.loads, statement.used, used.deferred)
-            closure.merge(part, statement.bound)
-        closure.merge(self._called_by_any(closure), frozenset())
-        closure.bound = set(used.bound)
-        closure.stores |= used.whole.stores
-        closure.attributes |= used.whole.attributes
-        return closure
+            found.merge(part, statement.bound)
+        found.merge(self._called_by_any(found), frozenset())
+        found.bound = set(used.bound)
+        found.stores |= used.whole.stores
+        found.attributes |= used.whole.attributes
+        return found
 
-    def _called_by_any(self, own: "_Closure") -> "_Closure":
+    def _called_by_any(self, own: "closure.Closure") -> "closure.Closure":
         """What a step may come to call without naming it uses: handlers, what stands in place of libraries' functions."""
-        found = _Closure(self)
+        found = closure.Closure(self)
         for name in self.space.hidden:
             called = name in _CALLED and self.hidden.pieces[name].is_read_by(own.words, bool(own.tops))
             if called or name.startswith(hidden.SHARED):
@@ -474,13 +472,13 @@ class Worker:
         return found
 
     def _observe(
-        self, used: uses.Uses, before: "_Bindings", pre: "_Closure", digest: str, failed: bool
+        self, used: uses.Uses, before: "space.Bindings", pre: "closure.Closure", digest: str, failed: bool
     ) -> tuple[dict[str, Any], bytes]:
         namespace, known = self.namespace, self.space.components
         hidden_values = self.space.hidden
         own_hidden = dict(hidden_values)
         certain = set() if failed else pre.bound
-        after = _Bindings(namespace)
+        after = space.Bindings(namespace)
         rebound = after.changed(before) | {n for n in certain if n in namespace}
         rebound = {n for n in rebound if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
@@ -598,7 +596,7 @@ class Worker:
             parts.append(f"{os.getpid()} {time.monotonic_ns()}")
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
-    def _learn_modules(self, pre: "_Closure", values: dict[str, Any]) -> None:
+    def _learn_modules(self, pre: "closure.Closure", values: dict[str, Any]) -> None:
         """Starts to follow modules that were imported by the step."""
         fresh = sys.modules.keys() - self.seen_modules if self.hidden.changes.is_changed("") else set()
         tops = {name.split(".")[0] for name in fresh}
@@ -626,7 +624,7 @@ class Worker:
                 if isinstance(value, (list, dict, set, bytearray)) and not key.startswith("__")
             ])  # fmt: skip
 
-    def _follow_containers(self, pre: "_Closure") -> None:
+    def _follow_containers(self, pre: "closure.Closure") -> None:
         """A list or dict of a module that the step names can change in place: it is state."""
         for name in pre.modules - {"sys", "os", "builtins"}:
             base = self.hidden.modules.get(name)
@@ -634,7 +632,7 @@ class Worker:
                 self.hidden.unlike(name, [word for word in pre.words if type(base.get(word)) in _CONTAINERS])
 
     def _hidden_reads(
-        self, pre: "_Closure", known: dict[str, Any], changed: set[str]
+        self, pre: "closure.Closure", known: dict[str, Any], changed: set[str]
     ) -> tuple[set[str], set[str]]:
         uses_libraries = bool(pre.tops)
         found = {name for name, piece in self.hidden.pieces.items() if piece.is_read_by(pre.words, uses_libraries)}
@@ -708,7 +706,7 @@ class Worker:
             except BaseException as error:
                 bad += list(value["members"])
                 errors.text_of(error)
-        self._learn_modules(_Closure(self), self.space.hidden)
+        self._learn_modules(closure.Closure(self), self.space.hidden)
         self.hidden.collect(self.space.hidden)
         touched |= self.space.refresh(touched, message.get("stamp", "loaded"))
         self.space.told()
@@ -744,138 +742,6 @@ _NOTHING = names.CodeNames(*[frozenset()] * 5)
 _CONTAINERS = (list, dict, set, bytearray)
 
 
-class _Closure:
-    """Names, modules and words that code and the functions that it can reach may use."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.names: set[str] = set()
-        self.stores: set[str] = set()
-        self.attributes: set[str] = set()
-        self.words: set[str] = set()
-        self.modules: set[str] = set()
-        self.builtin_names: set[str] = set()
-        self.bound: set[str] = set()
-        self.dynamic = False
-        self.tops: set[str] = set()  # packages that it may use, other than Python's own
-
-    def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
-        space_ = self.worker.space
-        namespace = self.worker.namespace
-        self._take(own)
-        todo = list(loads)
-        while todo:
-            name = todo.pop()
-            if name in self.names:
-                continue
-            self.names.add(name)
-            for code in deferred.get(name, ()):
-                self._take(code)
-                todo += code.loads
-            if name not in namespace:
-                self.builtin_names.add(name)
-                continue
-            # What shares a component can be reached through it.
-            component = space_.components.get(name)
-            for member in component.members if component is not None else (name,):
-                if not space_.has(member):
-                    continue
-                reach = space_.reach(member)
-                for body in reach.codes:
-                    code = names.code_names(body)
-                    self._take(code)
-                    todo += code.loads
-                todo += reach.refs
-                self._add_modules(reach.modules)
-                self.tops |= reach.tops
-        self._add_modules(word for word in self.words if word in sys.modules)
-        if self.words & names.DYNAMIC:
-            self.dynamic = True
-
-    def arrived(self) -> None:
-        """After the step: modules that it named and that were not there before."""
-        self._add_modules(word for word in self.words if word in sys.modules)
-
-    def _add_modules(self, modules: Iterable[str]) -> None:
-        for name in modules:
-            if name in self.modules or name not in sys.modules:
-                continue
-            self.modules.add(name)
-            top = name.split(".")[0]
-            if walk.is_foreign(top):
-                self.tops.add(top)
-            if top != name:
-                self._add_modules([top])
-            path = self.worker.local.get(name)
-            if path is not None:
-                self.worker.files.reads.setdefault(path, "content")
-                self._add_modules(
-                    value.__name__ for value in vars(sys.modules[name]).values()
-                    if type(value) is types.ModuleType and value.__name__ in self.worker.local
-                )  # fmt: skip
-            for word in self.words:
-                if f"{name}.{word}" in sys.modules:
-                    self._add_modules([f"{name}.{word}"])
-
-    def _take(self, code: names.CodeNames) -> None:
-        self.words |= code.words
-        self.stores |= code.global_stores
-        self.attributes |= code.attributes
-
-    def merge(self, other: "_Closure", bound: frozenset[str]) -> None:
-        """Adds a statement's uses; names that the step bound before it are its own."""
-        self.names |= other.names - bound
-        self.builtin_names |= other.builtin_names - bound
-        self.stores |= other.stores
-        self.attributes |= other.attributes
-        self.words |= other.words
-        self.modules |= other.modules
-        self.dynamic |= other.dynamic
-        self.tops |= other.tops
-
-
-class _Imports:
-    """Sees what is imported: takes down what was looked for, and what libraries begin with; seeds numpy's generator."""
-
-    def __init__(self, seed: int, noted: files.Files, held: hidden.Hidden) -> None:
-        self.seed = seed
-        self.files = noted
-        self.hidden = held
-        self.busy = False
-        self.eager: Collection[str] = ()  # words: modules of these names are followed from their import on
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        self.files.note_import(name, path)
-        if self.busy or (name not in hidden.LIBRARIES and name.rpartition(".")[2] not in self.eager):
-            return None
-        import importlib.util
-
-        self.busy = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self.busy = False
-        if spec is None or spec.loader is None or isinstance(spec.loader, type):
-            return None
-        run = spec.loader.exec_module
-
-        def exec_module(module: Any) -> None:
-            run(module)
-            if name == "numpy.random.mtrand":
-                module.seed(self.seed)
-                self.hidden.follow_numpy(module)
-            if name in hidden.LIBRARIES:
-                self.hidden.learn(name)
-            else:
-                self.hidden.track(name)
-
-        try:
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        except AttributeError:
-            return None
-        return spec
-
-
 def _release(value: Any) -> None:
     if value:
         raise ValueError("what another process holds can't be had here")
@@ -909,54 +775,6 @@ def _bound(name: str, limit: int | None) -> None:
     _, most = resource.getrlimit(kind)
     least = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(kind, (least, least))
-
-
-class _Bindings:
-    """Which object stood under which name. Identities only: to hold the values would keep them from dying when the
-    step drops them."""
-
-    def __init__(self, namespace: dict[str, Any]) -> None:
-        self._keys, self._ids = [*namespace], [*map(codec.identity, namespace.values())]
-        if "__file__" in namespace:  # another for every step, and among the first
-            self._ids[self._keys.index("__file__")] = 0
-
-    def names(self) -> set[str]:
-        return set(self._keys)
-
-    def changed(self, before: "_Bindings") -> set[str]:
-        """The names that came, went, or stand for another object than they did `before`."""
-        keys, ids, count = self._keys, self._ids, len(before._keys)
-        if keys[:count] == before._keys:
-            return {*keys[count:], *compress(keys, map(ne, ids, before._ids))}
-        now, then = dict(zip(keys, ids)), dict(zip(before._keys, before._ids))
-        return {n for n, number in now.items() if then.get(n) != number} | (then.keys() - now.keys())
-
-
-def _text_digest(source: str) -> str:
-    return hashlib.blake2b(b"text\0" + source.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
-
-
-_LINE_WORDS = frozenset("f_lineno tb_lineno co_firstlineno getsource getsourcelines print_exc format_exc print_stack "
-                        "traceback inspect __file__ co_lines format_exception extract_stack findsource".split())  # fmt: skip
-
-
-def _line_aware(code: types.CodeType, digest: str, source: str) -> str:
-    """Code that looks at its own lines has read its text: there a comment counts."""
-    if names.code_names(code).words & _LINE_WORDS:
-        return _text_digest(source)
-    return digest
-
-
-_CLOCK_WORDS = {
-    "time": "the clock", "perf_counter": "the clock", "monotonic": "the clock", "now": "the clock", "today": "the clock",
-    "utcnow": "the clock", "time_ns": "the clock", "perf_counter_ns": "the clock", "process_time": "the clock",
-    "urandom": "entropy", "uuid4": "entropy", "uuid1": "entropy", "SystemRandom": "entropy", "token_hex": "entropy",
-    "token_bytes": "entropy", "token_urlsafe": "entropy", "default_rng": "", "getpid": "the process",
-}  # fmt: skip
-
-
-def _clock_words(words: set[str]) -> set[str]:
-    return {what for word in words if (what := _CLOCK_WORDS.get(word))}
 
 
 def _effects(noted: files.Files, environ: hidden.Environ, imported: list[str]) -> list[list[Any]]:

@@ -1,0 +1,102 @@
+"""What a step may come to use: the names, modules and words of its code and of every function that it can reach."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Iterable
+
+from . import names, walk
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+
+class Closure:
+    """Names, modules and words that code and the functions that it can reach may use."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.names: set[str] = set()
+        self.stores: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words: set[str] = set()
+        self.modules: set[str] = set()
+        self.builtin_names: set[str] = set()
+        self.bound: set[str] = set()
+        self.dynamic = False
+        self.tops: set[str] = set()  # packages that it may use, other than Python's own
+
+    def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
+        space_ = self.worker.space
+        namespace = self.worker.namespace
+        self._take(own)
+        todo = list(loads)
+        while todo:
+            name = todo.pop()
+            if name in self.names:
+                continue
+            self.names.add(name)
+            for code in deferred.get(name, ()):
+                self._take(code)
+                todo += code.loads
+            if name not in namespace:
+                self.builtin_names.add(name)
+                continue
+            # What shares a component can be reached through it.
+            component = space_.components.get(name)
+            for member in component.members if component is not None else (name,):
+                if not space_.has(member):
+                    continue
+                reach = space_.reach(member)
+                for body in reach.codes:
+                    code = names.code_names(body)
+                    self._take(code)
+                    todo += code.loads
+                todo += reach.refs
+                self._add_modules(reach.modules)
+                self.tops |= reach.tops
+        self._add_modules(word for word in self.words if word in sys.modules)
+        if self.words & names.DYNAMIC:
+            self.dynamic = True
+
+    def arrived(self) -> None:
+        """After the step: modules that it named and that were not there before."""
+        self._add_modules(word for word in self.words if word in sys.modules)
+
+    def _add_modules(self, modules: Iterable[str]) -> None:
+        for name in modules:
+            if name in self.modules or name not in sys.modules:
+                continue
+            self.modules.add(name)
+            top = name.split(".")[0]
+            if walk.is_foreign(top):
+                self.tops.add(top)
+            if top != name:
+                self._add_modules([top])
+            path = self.worker.local.get(name)
+            if path is not None:
+                self.worker.files.reads.setdefault(path, "content")
+                self._add_modules(
+                    value.__name__ for value in vars(sys.modules[name]).values()
+                    if type(value) is types.ModuleType and value.__name__ in self.worker.local
+                )  # fmt: skip
+            for word in self.words:
+                if f"{name}.{word}" in sys.modules:
+                    self._add_modules([f"{name}.{word}"])
+
+    def _take(self, code: names.CodeNames) -> None:
+        self.words |= code.words
+        self.stores |= code.global_stores
+        self.attributes |= code.attributes
+
+    def merge(self, other: "Closure", bound: frozenset[str]) -> None:
+        """Adds a statement's uses; names that the step bound before it are its own."""
+        self.names |= other.names - bound
+        self.builtin_names |= other.builtin_names - bound
+        self.stores |= other.stores
+        self.attributes |= other.attributes
+        self.words |= other.words
+        self.modules |= other.modules
+        self.dynamic |= other.dynamic
+        self.tops |= other.tops
