@@ -23,7 +23,7 @@
 //! files that steps see; `process` is a worker, `start` how the first comes about, `attend` waits for one that runs a
 //! step, `protocol` is what is said and `stream` how it comes; the workers' own code is in `worker/`; `wall` is what
 //! they are kept behind, `warden` decides on the calls that it holds back (`notify` has them from the kernel; `change`
-//! is about those that would change files), `guard` knows the run's own files and puts them back where need be, and `brood` knows every process that came of a run.
+//! is about those that would change files, `network` about those that lead outside), `guard` knows the run's own files and puts them back where need be, and `brood` knows every process that came of a run.
 
 mod answers;
 mod aside;
@@ -41,6 +41,8 @@ mod guard;
 mod leave;
 mod line;
 mod look;
+#[cfg(target_os = "linux")]
+mod network;
 #[cfg(target_os = "linux")]
 mod notify;
 mod output;
