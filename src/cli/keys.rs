@@ -41,7 +41,7 @@ pub struct KeyRow {
 
 /// Show the keys of the workbench, and where each comes from
 ///
-/// Each action can be given other keys under `[keys]` in your own `config.toml`: `run-step = ["x", "ctrl-x"]`.
+/// Each action can be given other keys under `[keys]` in your own `config.toml`: `run = ["x", "ctrl-x"]`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run's directory

@@ -57,10 +57,13 @@ pub(super) fn repeats(failure: &Failure<'_>, root: Option<&StepId>) -> Option<Re
 
 impl fmt::Display for Repeats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if (self.same_failure, self.same_text) == (1, false) {
+            return f.write_str("The text was changed and it fails in the same way: look at what it is given.");
+        }
         f.write_str("This is a loop:")?;
         match self.same_failure {
             0 => {}
-            1 => f.write_str(" the text was changed once and it fails in the same way")?,
+            1 => f.write_str(" the text was changed and it fails in the same way")?,
             times => write!(f, " the text was changed {times} times and it still fails in the same way")?,
         }
         if self.same_text {

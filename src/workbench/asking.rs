@@ -65,7 +65,9 @@ impl Desk {
                 }
                 queue(self, JobKind::Inside { at, name, path })
             }
-            Command::Breakpoints { steps, names } => {
+            Command::Breakpoints { mut steps, names } => {
+                // One that was set and whose step is gone since goes with it.
+                steps.retain(|step| self.book.step(step).is_some() || !self.breakpoints.contains(step));
                 self.breakpoints = self.known(steps)?;
                 self.watched = names.into_iter().collect();
                 self.untold = true;
@@ -186,12 +188,22 @@ impl Desk {
                     self.book.may_be_changed()?;
                 }
                 let decided = matches!(by_hand, Command::Undo | Command::Redo);
+                let renamed = match &by_hand {
+                    Command::Rename { step, to } => Some((step.clone(), to.clone())),
+                    _ => None,
+                };
                 let text = hands::perform(&mut self.book, by_hand)?;
                 if decided {
                     // It may have been a decision about a patch.
                     self.shelf.load(self.book.store())?;
                 }
                 self.look(None)?;
+                if let Some((from, to)) = renamed
+                    && self.breakpoints.remove(&from)
+                {
+                    self.breakpoints.insert(to);
+                    self.untold = true;
+                }
                 Ok(Some(Summary { text, ..Summary::default() }))
             }
         }

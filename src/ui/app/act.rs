@@ -9,9 +9,10 @@ use super::field::Field;
 use super::message::Effect;
 use super::model::{Model, Pane};
 use super::overlay::{self, Overlay, Plan, Prompt, Purpose, Question, Then};
+use super::run::cause;
 use super::{panes, reviewing, state, typing};
 use crate::patch::proposal_of;
-use crate::step::{StepId, Wants};
+use crate::step::{Status, StepId, Wants};
 use crate::workbench::{Command, Level, PastStep, RepairWish};
 
 /// Does an action, or says why it can't be done now.
@@ -208,7 +209,16 @@ pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
                 }
             }
         }
-        Action::Explain => panes::to_why(model),
+        Action::Explain => {
+            let cause =
+                model.chosen_row().filter(|row| row.status != Status::Failed).and_then(|row| cause(row).cloned());
+            if let Some(step) = cause {
+                model.follow = false;
+                panes::choose(model, &step, effects);
+                model.notices.add(Level::Hint, format!("{step} is what failed"), model.now);
+            }
+            panes::to_why(model);
+        }
         Action::Beside if model.output.beside().is_some() => model.output.set_beside(None),
         Action::Beside => {
             let label = "beside which run or recording (its own: enter)".to_owned();

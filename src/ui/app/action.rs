@@ -2,6 +2,7 @@
 //! documentation of the keys are all made from it.
 
 use super::model::{Model, Pane};
+use super::run::cause;
 use crate::step::Status;
 
 /// Something that a person can do.
@@ -227,11 +228,17 @@ pub static TABLE: &[Entry] = &[
     row(Action::RunAll, "run-all", Group::Run, &["a"], "Bring every step up to date").hint("all", 2),
     row(Action::ReplayFrom, "replay-from", Group::Run, &["R"], "Replay from this step on").hint("replay", 4),
     row(Action::ReplayAll, "replay-all", Group::Run, &["ctrl-a"], "Replay every step from nothing").asked(),
-    row(Action::Retry, "retry-failed", Group::Run, &["t"], "Try this step again though nothing that it used changed"),
+    row(
+        Action::Retry,
+        "retry-failed",
+        Group::Run,
+        &["t"],
+        "Try this failed step again though nothing that it used changed",
+    ),
     row(Action::Repair, "repair", Group::Run, &["m"], "Ask an agent for patches to this step until one passes").asked(),
     row(Action::Next, "next", Group::Run, &["s"], "Run the next step that is not up to date, then stop")
         .hint("step", 3),
-    row(Action::Back, "back", Group::Run, &["S"], "Go back one step in time; nothing is run"),
+    row(Action::Back, "back", Group::Run, &["S"], "Go back one step in time; nothing is run").hint("back", 7),
     row(Action::RunToHere, "run-to-here", Group::Run, &["H"], "Bring everything up to date as far as this step"),
     row(
         Action::UntilFailure,
@@ -241,9 +248,10 @@ pub static TABLE: &[Entry] = &[
         "Bring every step up to date, and stop at the first failure",
     ),
     row(Action::Pause, "pause", Group::Run, &["p"], "Let the running step end, and run no further"),
-    row(Action::Breakpoint, "breakpoint", Group::Run, &["b"], "Stop before this step, or no more"),
+    row(Action::Breakpoint, "breakpoint", Group::Run, &["b"], "Stop before this step, or no more").hint("stop here", 9),
     row(Action::WatchName, "watch-name", Group::Run, &["b"], "Stop after this variable changes, or no more")
-        .only(Pane::State),
+        .only(Pane::State)
+        .hint("stop at change", 3),
     row(Action::Plan, "plan", Group::Run, &["P"], "Show what a run would do, before it does"),
     row(Action::Verify, "verify", Group::Run, &["ctrl-v"], "Run everything from nothing on the side, and compare"),
     row(Action::Invalidate, "invalidate", Group::Run, &["i"], "Mark this step stale").hint("stale", 5),
@@ -378,9 +386,12 @@ pub static TABLE: &[Entry] = &[
     row(Action::BoxScope, "box-scope", Group::Screen, &["V"], "Show what is near as boxes, or what is not fresh")
         .only(Pane::Steps),
     row(Action::Fold, "fold", Group::Screen, &["space"], "Fold or unfold what the cursor is on").only(Pane::Steps),
-    row(Action::Expand, "expand", Group::Screen, &["space"], "Open a value, or close it").only(Pane::State),
+    row(Action::Expand, "expand", Group::Screen, &["space"], "Open a value, or close it")
+        .only(Pane::State)
+        .hint("open", 1),
     row(Action::Compare, "compare", Group::Screen, &["c"], "Keep this moment, and mark what differs in others")
-        .only(Pane::State),
+        .only(Pane::State)
+        .hint("compare", 2),
     row(Action::FoldFresh, "fold-fresh", Group::Screen, &["Z"], "Fold chains of fresh steps, or show them all"),
     row(Action::Wrap, "wrap", Group::Screen, &["w"], "Wrap long lines, or don't"),
     row(Action::Mouse, "mouse", Group::Screen, &["%"], "Give the mouse to the terminal, to select text, or take it"),
@@ -423,7 +434,10 @@ impl Action {
             | Self::Rename
             | Self::Delete
             | Self::Edit => need(!model.targets().is_empty(), "no step is chosen"),
-            Self::Retry => need(model.chosen().is_some(), "no step is chosen"),
+            Self::Retry => need(
+                model.chosen_row().is_some_and(|row| row.status == Status::Failed),
+                "this step has not failed; R replays from it",
+            ),
             Self::Repair => {
                 let failed = model.chosen_row().is_some_and(|row| row.status == Status::Failed);
                 need(failed, "only a step that failed can be repaired")
@@ -461,7 +475,7 @@ impl Action {
             ),
             Self::RestoreRun | Self::AsItWas => need(model.history.moment().is_some(), "nothing is under the cursor"),
             Self::Explain => need(
-                model.chosen_row().is_some_and(|row| row.status == Status::Failed),
+                model.chosen_row().is_some_and(|row| row.status == Status::Failed || cause(row).is_some()),
                 "this step has not failed; } goes to the next that needs you",
             ),
             Self::Pause => need(model.busy(), "nothing runs"),

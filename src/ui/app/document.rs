@@ -232,7 +232,7 @@ impl Document {
             let by = fact.written_by.as_ref().map(|by| format!("  from {by}")).unwrap_or_default();
             push(Kind::Fact(fact.written_by.clone()), format!("{} = {}{by}", fact.name, fact.value));
         }
-        if let Some(repeats) = &why.repeats {
+        if let Some(repeats) = why.repeats.as_ref().filter(|repeats| repeats.same_failure > 1) {
             let text =
                 format!("it failed like this {} times before: the repairs go round in a circle", repeats.same_failure);
             push(Kind::Remark, text);

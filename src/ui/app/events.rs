@@ -7,7 +7,7 @@ use super::model::{Model, Pane};
 use super::overlay::{Overlay, Then};
 use super::state::Way;
 use super::{panes, reviewing};
-use crate::step::{Execution, Kind, Outcome, Status, StepId};
+use crate::step::{Execution, Kind, Outcome, PatchState, Status, StepId};
 use crate::ui::view::highlight::Language;
 use crate::workbench::{Command, Event, Halt, Level, Snapshot, Verdict};
 use std::sync::Arc;
@@ -244,6 +244,12 @@ fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<E
         if let Some(step) = place.or_else(|| trouble.map(|row| row.id.clone())) {
             panes::choose(model, &step, effects);
         }
+        let (mut steps, names) = std::mem::take(&mut model.stops);
+        steps.retain(|step| model.run.place(step).is_some());
+        let none = model.run.snapshot.breakpoints.is_empty() && model.run.snapshot.watched_names.is_empty();
+        if none && !(steps.is_empty() && names.is_empty()) {
+            effects.push(Effect::Ask(Command::Breakpoints { steps, names }));
+        }
     }
     // What was asked because steps ran need not be answered when they have ended.
     if !model.busy()
@@ -274,10 +280,18 @@ fn tell_patches(model: &mut Model, snapshot: &Snapshot) {
     let new: Vec<_> = snapshot
         .patches
         .iter()
-        .filter(|patch| patch.state.is_open() && Some(patch.id) > known)
-        .map(|patch| format!("patch {} by {}: {}", patch.id, patch.author, patch.title))
+        .filter(|patch| Some(patch.id) > known)
+        .filter_map(|patch| match patch.state {
+            PatchState::Malformed => {
+                Some((Level::Warning, format!("patch {} can't be read: {}", patch.id, patch.title)))
+            }
+            state => {
+                let text = format!("patch {} by {}: {}", patch.id, patch.author, patch.title);
+                state.is_open().then_some((Level::Info, text))
+            }
+        })
         .collect();
-    for text in new {
-        model.notices.add(Level::Info, text, model.now);
+    for (level, text) in new {
+        model.notices.add(level, text, model.now);
     }
 }

@@ -20,7 +20,7 @@ use super::search::Search;
 use super::source::Source;
 use super::state::State;
 use super::steps::{Row, Steps};
-use crate::step::{Millis, Question, StepId};
+use crate::step::{Millis, Name, Question, StepId};
 use crate::workbench::StepRow;
 
 /// A panel.
@@ -139,6 +139,8 @@ pub struct Model {
     pub names: Names,
     /// The step that was chosen when the run was open last.
     pub(super) place: Option<StepId>,
+    /// The breakpoints that it had then, and the variables whose change stops it.
+    pub(super) stops: (Vec<StepId>, Vec<Name>),
     /// Whether the cursor is to go to why the step failed, once that is told.
     pub(super) seeks_why: bool,
     /// A name to put the cursor on, once the source of this step is there.
@@ -217,6 +219,7 @@ impl Model {
             boxes: None,
             names: Names::default(),
             place: None,
+            stops: Default::default(),
             seeks_why: false,
             sought: None,
             playhead: None,

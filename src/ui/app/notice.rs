@@ -63,6 +63,13 @@ impl Notices {
         }
     }
 
+    /// Takes back what was said to the keys before: it is old with the next one.
+    pub fn dismiss_hints(&mut self, now: Millis) {
+        for notice in self.list.iter_mut().rev().take(20).filter(|notice| notice.level == Level::Hint) {
+            notice.until = notice.until.min(now);
+        }
+    }
+
     /// All, newest first.
     pub fn all(&self) -> impl Iterator<Item = &Notice> {
         self.list.iter().rev()

@@ -159,6 +159,16 @@ pub fn scroll(model: &mut Model, pane: Pane, by: isize) {
 
 /// Moves what is seen of a panel by columns.
 pub fn shift(model: &mut Model, pane: Pane, by: isize) {
+    let wrapped = match pane {
+        Pane::Source => model.source.wrap,
+        Pane::Output => !model.output.cut,
+        Pane::Patch => !model.patches.cut && model.patches.mode != super::patch::Mode::Split,
+        _ => false,
+    };
+    if wrapped {
+        let key = model.keys.key(super::action::Action::Wrap).unwrap_or_default();
+        return super::typing::tell(model, format!("nothing is cut: lines are wrapped; {key} cuts them"));
+    }
     with_window(model, pane, |window, _| window.left = window.left.saturating_add_signed(by).min(1_000_000));
 }
 

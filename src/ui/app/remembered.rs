@@ -26,6 +26,8 @@ pub struct Remembered {
     fold_fresh: Option<bool>,
     /// Whether lines were cut: of the output, and of patches. Whether those of the source were wrapped.
     lines: Option<(bool, bool, bool)>,
+    /// Before which steps it stops, and after a change of which variables.
+    stops: (BTreeSet<StepId>, BTreeSet<String>),
 }
 
 impl Model {
@@ -38,6 +40,10 @@ impl Model {
             folded: self.steps.folded.iter().take(FOLDS).map(|path| path.to_string()).collect(),
             fold_fresh: self.steps.fold_fresh,
             lines: Some((self.output.cut, self.patches.cut, self.source.wrap)),
+            stops: (
+                self.run.snapshot.breakpoints.iter().take(FOLDS).cloned().collect(),
+                self.run.snapshot.watched_names.iter().take(FOLDS).map(|name| name.to_string()).collect(),
+            ),
         }
     }
 
@@ -60,6 +66,8 @@ impl Model {
             (self.output.cut, self.patches.cut, self.source.wrap) = lines;
         }
         self.place = remembered.step;
+        let (steps, names) = remembered.stops;
+        self.stops = (steps.into_iter().collect(), names.into_iter().map(|name| name.as_str().into()).collect());
     }
 }
 
@@ -68,12 +76,15 @@ mod tests {
     use super::*;
     use crate::ui::app::Keymap;
     use crate::ui::stage::{Stage, churn, id};
-    use crate::workbench::Event;
+    use crate::workbench::{Command, Event, Snapshot};
     use proptest::prelude::*;
 
     #[test]
     fn a_run_opens_as_it_was_left() {
         let mut stage = Stage::new(120, 40, churn());
+        stage.event(Event::Snapshot(
+            Snapshot { breakpoints: vec![id("02_read_events")], watched_names: vec!["df".into()], ..churn() }.into(),
+        ));
         stage.keys("G 4 + + w 1");
         let remembered = stage.model.remember();
         let text = serde_json::to_string(&remembered).unwrap();
@@ -82,6 +93,10 @@ mod tests {
         let mut other = Stage { model, ..Stage::new(120, 40, churn()) };
         other.event(Event::Snapshot(churn().into()));
         assert_eq!(other.model.chosen(), Some(&id("13_report")));
+        let (steps, names) = (vec![id("02_read_events")], vec!["df".into()]);
+        assert_eq!(other.commands(), [Command::Breakpoints { steps: steps.clone(), names: names.clone() }]);
+        let stops = Snapshot { breakpoints: steps, watched_names: names, ..churn() };
+        other.event(Event::Snapshot(stops.into()));
         assert_eq!(other.model.remember(), remembered);
     }
 

@@ -229,7 +229,8 @@ fn next_hunk(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
 /// Shows the next patch, or the one before, of those that wait; of all where none does.
 fn next_patch(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
     let patches = &model.run.snapshot.patches;
-    let mut ids: Vec<PatchId> = patches.iter().filter(|patch| patch.state.is_open()).map(|patch| patch.id).collect();
+    let waits = |patch: &&std::sync::Arc<PatchRow>| patch.state.is_open() || patch.state == PatchState::Malformed;
+    let mut ids: Vec<PatchId> = patches.iter().filter(waits).map(|patch| patch.id).collect();
     if ids.is_empty() {
         ids = patches.iter().map(|patch| patch.id).collect();
     }
@@ -296,7 +297,8 @@ pub fn edited(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 pub fn tell_whose(model: &mut Model) {
     let (Some(step), Some(patch)) = (model.chosen(), row(model)) else { return };
     if !touches(patch, step) {
-        let text = format!("no patch waits for {step}; this one is for {}", patch.files.join(", "));
+        let of = if patch.files.is_empty() { "no file".to_owned() } else { patch.files.join(", ") };
+        let text = format!("no patch waits for {step}; this one is for {of}");
         typing::tell(model, text);
     }
 }

@@ -212,6 +212,15 @@ pub fn short(step: &StepId) -> &str {
     if end == 0 { name } else { name.get(..end).unwrap_or(name) }
 }
 
+/// The step whose failure keeps this one from running.
+pub fn cause(row: &StepRow) -> Option<&StepId> {
+    let blocking = row.reasons.iter().find_map(|reason| match reason {
+        Reason::BlockedBy { step, .. } => Some(step),
+        _ => None,
+    });
+    row.caused_by.as_ref().or(blocking)
+}
+
 /// Steps as they are called in passing; with their frame where two would be called the same.
 pub fn shorts(steps: &[StepId]) -> Vec<String> {
     let alike = |step: &StepId| steps.iter().filter(|other| short(other) == short(step)).count() > 1;

@@ -1,6 +1,6 @@
 //! What the lines at the foot say about where one is and what a key would do.
 
-use crate::step::{Outcome, PatchId, Status};
+use crate::step::{Outcome, PatchId, PatchState, Status};
 use crate::ui::app::{Message, Pane, overlay};
 use crate::ui::stage::{Stage, churn, id};
 use crate::workbench::{Command, Event, Level, Summary, Ticket};
@@ -139,4 +139,37 @@ fn what_a_shell_does_by_a_command_is_named_by_its_key() {
     let result = Ok(Summary { text, ..Summary::default() });
     stage.event(Event::Done { ticket: Ticket(1), result });
     assert!(said(&mut stage).ends_with("01_load_config was removed; u brings it back"));
+}
+
+#[test]
+fn a_blocked_step_leads_to_the_one_that_failed() {
+    let mut stage = stage("ctrl-p 1 1 enter E");
+    assert_eq!((stage.model.chosen(), stage.model.focus), (Some(&id("09_train_a")), Pane::Output));
+    assert!(said(&mut stage).ends_with("09_train_a is what failed"));
+}
+
+#[test]
+fn what_was_said_to_one_key_goes_with_the_next() {
+    let mut stage = stage("Q");
+    assert!(said(&mut stage).contains("Q means nothing"));
+    assert!(!said(stage.keys("j")).contains("Q means nothing"));
+}
+
+#[test]
+fn a_step_needs_more_of_a_name_than_is_offered() {
+    let mut stage = stage("o enter");
+    assert_eq!(stage.commands(), []);
+    assert!(said(&mut stage).ends_with("write a name after the number"));
+}
+
+#[test]
+fn a_patch_that_can_not_be_read_is_told_when_it_comes() {
+    let mut stage = stage("");
+    let mut more = churn();
+    let mut row = (*more.patches[0]).clone();
+    (row.id, row.state, row.title) = (PatchId(18), PatchState::Malformed, "notes.diff".to_owned());
+    more.patches.push(row.into());
+    stage.event(Event::Snapshot(more.into()));
+    assert!(said(&mut stage).ends_with("patch #18 can't be read: notes.diff"));
+    assert_eq!(stage.keys("5 J").model.patches.chosen, Some(PatchId(18)));
 }

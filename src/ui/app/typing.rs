@@ -300,6 +300,11 @@ fn new_id(model: &Model, prompt: &Prompt) -> Result<StepId, String> {
 fn enter(model: &mut Model, prompt: &mut Prompt, effects: &mut Vec<Effect>) -> bool {
     match &prompt.purpose {
         Purpose::Search(..) | Purpose::Filter => true,
+        // What is offered is the beginning of a name.
+        Purpose::NewStep if prompt.field.text().trim().trim_end_matches(".py").ends_with('_') => {
+            prompt.problem = Some("write a name after the number".to_owned());
+            false
+        }
         Purpose::NewStep => match new_id(model, prompt) {
             Ok(step) => {
                 model.awaited = Some(step.clone());

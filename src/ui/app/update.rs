@@ -72,6 +72,7 @@ fn key(model: &mut Model, chord: Chord, effects: &mut Vec<Effect>) {
         model.typed.clear();
         return;
     }
+    model.notices.dismiss_hints(model.now);
     model.typed.push(chord);
     match model.keys.find(model.focus, &model.typed) {
         Found::Action(action) => {

@@ -327,6 +327,10 @@ pub fn cursor(model: &Model) -> Option<(u16, u16)> {
 
 /// The line of hints: what matters most here and now, as far as it fits; the key to all keys always does.
 pub fn hints(pen: &mut Pen<'_>, model: &Model, row: Area) {
+    // What is open has its own keys, and tells them.
+    if matches!(model.overlays.last(), Some(Overlay::Confirm(_) | Overlay::Leave(_))) {
+        return;
+    }
     let mut hinted: Vec<_> = TABLE
         .iter()
         .filter(|entry| entry.scope == Scope::Anywhere || entry.scope == Scope::In(model.focus))

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
 use super::{panel, text};
-use crate::step::{Millis, Outcome};
+use crate::step::{Millis, Outcome, Reason};
 use crate::ui::app::history::Row;
 use crate::ui::app::review::Tag;
 use crate::ui::app::run::duration;
@@ -72,7 +72,9 @@ fn entry(pen: &Pen<'_>, model: &Model, entry: &StoryRow, width: usize) -> Line<'
         }
         Happening::Renamed { from, to } => (glyphs.right, Role::Info, format!("{from} became {to}")),
         Happening::Executed { version, outcome, duration_us, why, error } => {
-            let reasons: Vec<String> = why.iter().take(2).map(ToString::to_string).collect();
+            // That it had never run till then is what a first run is.
+            let told = why.iter().filter(|reason| !matches!(reason, Reason::NeverRun));
+            let reasons: Vec<String> = told.take(2).map(ToString::to_string).collect();
             let because = if reasons.is_empty() { String::new() } else { format!("  {}", reasons.join("; ")) };
             let time = duration(*duration_us);
             match outcome {

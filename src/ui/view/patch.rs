@@ -343,6 +343,9 @@ fn file_of(all: &[(usize, usize)], at: usize) -> &usize {
 fn consequence(pen: &Pen<'_>, model: &Model, review: &Review, width: usize) -> Line<'static> {
     let (taken, all) = review.taken();
     let state = model.run.snapshot.patches.iter().find(|row| row.id == review.patch.id).map(|row| row.state);
+    if state == Some(PatchState::Malformed) {
+        return Line::from(pen.cut("It can't be read as a patch.", width, Role::Strong));
+    }
     if let Some(state) = state.filter(|state| !state.is_open()) {
         return Line::from(pen.span(format!("It is {}.", state.word()), Role::Strong));
     }
@@ -427,7 +430,7 @@ fn checks(pen: &Pen<'_>, model: &Model, review: &Review, width: usize, rows: usi
     } else if model.patches.trying {
         let turning = pen.glyphs().status(crate::step::Status::Running, bars::spin(model));
         last(format!("{turning} running on the side"), Role::Running);
-    } else if let Some(key) = model.keys.key(Action::Try) {
+    } else if let Some(key) = model.keys.key(Action::Try).filter(|_| review.patch.state.may_be_tried()) {
         last(format!("{key} tries it on the side"), Role::Dim);
     }
     let mut lines = vec![Line::default()];

@@ -103,7 +103,11 @@ impl List<'_> {
                 let worst = worst(snapshot.steps.iter().skip(*first as usize).take(*count as usize));
                 let worst = worst.filter(|status| *folded && *status != Status::Fresh);
                 let sign = worst.map_or("", |status| bars::standing(pen, model, status).0);
-                let text = if *folded { format!("{count} steps {sign}") } else { String::new() };
+                let text = if *folded {
+                    format!("{count} step{} {sign}", if *count == 1 { "" } else { "s" })
+                } else {
+                    String::new()
+                };
                 let text = text.trim_end().to_owned();
                 let name = text::cut(&format!("{name}/"), room.saturating_sub(text::width(&text) + 1));
                 let gap = room.saturating_sub(text::width(&name) + text::width(&text));
