@@ -331,6 +331,29 @@ fn constants_of_a_step_are_one_object_wherever_they_are_held() {
     assert_eq!(sound(&before, &after), ["1", "3"]);
 }
 
+/// What an attempt that failed leaves is what was there before.
+#[test]
+fn what_was_to_be_written_and_was_not_stays_what_earlier_steps_made_it() {
+    let before = [
+        ("1", "import os\nwith open('b.txt', 'w') as f: f.write('22')"),
+        ("2", "os.rename('absent.txt', 'b.txt')"),
+        ("3", "with open('b.txt', 'a') as f: f.write('8')"),
+        ("4", "print(open('b.txt').read())"),
+    ];
+    let mut after = before;
+    after[0].1 = "import os\nwith open('b.txt', 'w') as f: f.write('2')";
+    sound(&before, &after);
+    // A name that is bound only after the failure holds what it held.
+    let before = [
+        ("1", "a = [1]\ng = (x * 6 for x in range(9))"),
+        ("2", "print(a[1])\ng = iter(a)"),
+        ("3", "print(next(g), next(g))"),
+    ];
+    let mut after = before;
+    after[0].1 = "a = [1]\ng = (x * 7 for x in range(9))";
+    sound(&before, &after);
+}
+
 #[test]
 fn what_holds_a_definition_holds_the_one_that_there_was() {
     let before = [

@@ -171,6 +171,12 @@ class Files:
         for path, before in self.watched.items():
             if path not in touched and _stamp(path) == before:
                 del self.writes[path]
+        # What came to nothing leaves what there was: a rename that failed, a file that is written as it stood.
+        active, self.active = self.active, False
+        for path, copy in self.writes.items():
+            if self.reads.get(path) != "content" and _is_as_before(path, copy):
+                self.reads[path] = "exists" if copy == "directory" else "content"
+        self.active = active
 
     def note_new(self) -> None:
         """After the step: files that a program that it started left."""
@@ -263,6 +269,30 @@ def _stamp(path: str) -> tuple[int, ...] | None:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _is_as_before(path: str, copy: str | None) -> bool:
+    """Whether `path` holds what it held when `copy` was made of it."""
+    try:
+        found = _stat(path, follow_symlinks=False)
+    except OSError:
+        return copy is None
+    if copy in ("directory", "special", "unreadable"):
+        return stat.S_ISDIR(found.st_mode) == (copy == "directory")
+    if copy is None or not stat.S_ISREG(found.st_mode):
+        return False
+    try:
+        with open(path, "rb") as now, open(copy, "rb") as before:
+            if _fstat(before.fileno()).st_size != found.st_size:
+                return False
+            while True:
+                part = now.read(1 << 20)
+                if part != before.read(1 << 20):
+                    return False
+                if not part:
+                    return True
+    except OSError:
+        return False
 
 
 def mark(path: str) -> str:

@@ -288,7 +288,9 @@ class Space:
                 why = "nested too deeply"
             except Exception as error:
                 why = _short(error)
-        unlike = hashlib.blake2b(f"{stamp}\0{members}".encode(), digest_size=32).hexdigest()
+        # What still stands under its name may be what stood there: a step that binds it at its end, and fails before.
+        had = [(name, before[name].digest) for name in members if name not in rebound and name in before]
+        unlike = hashlib.blake2b(f"{stamp}\0{members}\0{had}".encode(), digest_size=32).hexdigest()
         return Component(members, unlike, tuple(sorted(refs)), why)
 
     def carry(self, component: Component) -> bytes | None:
