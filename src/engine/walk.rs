@@ -1,7 +1,7 @@
 //! Going through the steps in order: keeping what holds, running what does not, and having a process in the
 //! right state for that.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -299,19 +299,35 @@ impl Engine {
         let mut walk = Walk::new(tasks, goal, edited);
         let mut planned = Vec::new();
         let mut uncertain = false;
+        let mut again = BTreeSet::new();
         for (at, task) in tasks.iter().enumerate() {
             // Where no interpreter can be had, a text that is new stands for new code.
             let _ = self.compile_if_needed(task);
+            // One that failed and runs again may go well.
+            let stays = |why: &Reason| matches!(why, Reason::BlockedBy { step, .. } if !again.contains(step));
+            if let Ok(Some(why)) = self.blocked_by_text(&walk, task)
+                && stays(&why)
+            {
+                let _ = self.lose(&mut walk, task, &why);
+                planned.push(Planned {
+                    step: task.id.clone(),
+                    action: Action::Blocked,
+                    certain: !uncertain,
+                    why: vec![why],
+                });
+                continue;
+            }
             let choice = self.compare(&walk, task);
             let (action, why) = match choice {
                 Some(Choice::Keep(execution)) => {
-                    walk.take(at, &execution);
+                    let _ = self.take(&mut walk, at, &execution);
                     (Action::Keep, Vec::new())
                 }
                 Some(Choice::Run(why)) => {
+                    again.insert(task.id.clone());
                     // What it will make is not known: the last that it made stands for it.
                     if let Some(execution) = task.held.first() {
-                        walk.take(at, execution);
+                        let _ = self.take(&mut walk, at, execution);
                     }
                     (Action::Run, why)
                 }

@@ -1,7 +1,7 @@
 //! Which steps a failure keeps from running, where failures are undone.
 
 use super::harness::Run;
-use reweave::engine::OnError;
+use reweave::engine::{Action, OnError};
 
 /// The steps that are blocked in a first run.
 fn blocked(steps: &[(&str, &str)]) -> Vec<String> {
@@ -98,4 +98,20 @@ fn what_can_not_even_be_kept_by_a_fork_ends_the_update_with_words() {
     // Where failures are let stand, there is nothing to go back to.
     let mut run = Run::new(OnError::Continue);
     assert_eq!(run.update(&steps).results["3"], "True\n None");
+}
+
+#[test]
+fn a_plan_knows_what_a_failure_keeps_from_running() {
+    let mut steps = vec![("1", "y = 1 / 0"), ("2", "print(y)"), ("3", "z = 2")];
+    let mut run = Run::new(OnError::Block);
+    run.update(&steps);
+    let plan = |run: &mut Run, steps: &[(&str, &str)]| {
+        let (tasks, goal) = (run.tasks(steps), run.goal.clone());
+        let planned = run.engine.plan(&tasks, &goal).into_iter();
+        planned.map(|planned| planned.action).collect::<Vec<_>>()
+    };
+    assert_eq!(plan(&mut run, &steps), [Action::Keep, Action::Blocked, Action::Keep]);
+    // One that is another now may go well.
+    steps[0].1 = "y = 1 / 1";
+    assert_eq!(plan(&mut run, &steps), [Action::Run, Action::Run, Action::Keep]);
 }

@@ -150,6 +150,8 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
                 None => failure.what,
             };
             let text = in_keys(model, text);
+            // A plan that waits for its answer waits no more.
+            model.overlays.retain(|open| !matches!(open, Overlay::Plan(plan) if plan.rows.is_none()));
             model.notices.add(Level::Error, text, model.now);
         }
         Event::Notice { level, text } => model.notices.add(level, text, model.now),

@@ -3,7 +3,7 @@
 use crate::step::{Outcome, PatchId, PatchState, Status};
 use crate::ui::app::{Message, Pane, overlay};
 use crate::ui::stage::{Stage, churn, id};
-use crate::workbench::{Command, Event, Level, Summary, Ticket};
+use crate::workbench::{Command, Event, Failure, Level, Summary, Ticket};
 
 fn stage(keys: &str) -> Stage {
     let mut stage = Stage::new(120, 40, churn());
@@ -172,4 +172,19 @@ fn a_patch_that_can_not_be_read_is_told_when_it_comes() {
     stage.event(Event::Snapshot(more.into()));
     assert!(said(&mut stage).ends_with("patch #18 can't be read: notes.diff"));
     assert_eq!(stage.keys("5 J").model.patches.chosen, Some(PatchId(18)));
+}
+
+#[test]
+fn variables_of_a_step_that_is_not_up_to_date_say_so() {
+    assert!(stage("ctrl-p 0 6 enter 4").screen().contains("after 06_join, stale now"));
+    assert!(stage("4").screen().contains("after 01_load_config "));
+}
+
+#[test]
+fn a_plan_that_is_refused_does_not_go_on_asking() {
+    let mut stage = stage("P");
+    let failure = Failure { what: "the settings are broken".to_owned(), hint: None };
+    stage.event(Event::Done { ticket: Ticket(1), result: Err(failure) });
+    assert!(stage.model.overlays.is_empty());
+    assert!(said(&mut stage).ends_with("the settings are broken"));
 }

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::Pen;
 use super::{patch, text};
-use crate::step::Outcome;
+use crate::step::{Outcome, Status};
 use crate::ui::app::boxes::Scope;
 use crate::ui::app::screen::Panel;
 use crate::ui::app::{Area, Class, Model, Pane, Screen, Target};
@@ -106,7 +106,13 @@ fn about(model: &Model, pane: Pane) -> String {
         Pane::State => match &model.state.at {
             Some(at) => match &model.state.other {
                 Some((other, _)) => format!("after {at}, compared with {other}"),
-                None => format!("after {at}"),
+                // The values are those of its last execution.
+                None => match model.run.row(at).map(|row| row.status) {
+                    Some(status @ (Status::Stale | Status::Failed | Status::Blocked)) => {
+                        format!("after {at}, {status} now")
+                    }
+                    _ => format!("after {at}"),
+                },
             },
             None => String::new(),
         },

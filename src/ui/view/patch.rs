@@ -29,6 +29,12 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, inside: Area) {
         };
         return panel::empty(pen, inside, lines);
     };
+    if review.files.is_empty() {
+        let mut lines = vec!["it can't be read as a patch", ""];
+        lines.extend(review.patch.problems.iter().map(String::as_str));
+        lines.extend(["", "where its file lies it can be mended: it is read again then"]);
+        return panel::empty(pen, inside, &lines);
+    }
     let foot = crate::ui::app::panes::patch_foot(model, inside);
     let body = Area { height: inside.height - foot, ..inside };
     let mut y = 0;
