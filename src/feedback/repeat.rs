@@ -58,7 +58,7 @@ pub(super) fn repeats(failure: &Failure<'_>, root: Option<&StepId>) -> Option<Re
 impl fmt::Display for Repeats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if (self.same_failure, self.same_text) == (1, false) {
-            return f.write_str("The text was changed and it fails in the same way: look at what it is given.");
+            return f.write_str("The text was changed and it fails in the same way: look at what it is given before this becomes a loop.");
         }
         f.write_str("This is a loop:")?;
         match self.same_failure {

@@ -113,7 +113,13 @@ fn repairs_that_go_nowhere_are_named_as_a_loop() {
     run.call("run", &[]);
     let told = run.json("diagnose", &["b"]);
     assert_eq!(told["repeats"]["same_failure"], 1);
-    assert!(told["explanation"].as_str().unwrap().contains("This is a loop: the text was changed once"), "{told}");
+    assert!(told["explanation"].as_str().unwrap().contains("before this becomes a loop"), "{told}");
+    run.write("b.py", "cost = row['price']\nprint(cost, 1)\n");
+    run.call("run", &[]);
+    let told = run.json("diagnose", &["b"]);
+    assert_eq!(told["repeats"]["same_failure"], 2);
+    let explained = told["explanation"].as_str().unwrap();
+    assert!(explained.contains("This is a loop: the text was changed 2 times and it still fails"), "{told}");
     // Another failure is another matter.
     run.write("b.py", "print(row['cost'] / 0)\n");
     run.call("run", &[]);
