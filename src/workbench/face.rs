@@ -4,7 +4,7 @@
 //! decided by it, and a run whose picture is lost or can't be read opens as it would without.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,14 +62,20 @@ pub(super) fn keep(dir: &Path, snapshot: &Snapshot) {
     }
     let reweave = env!("CARGO_PKG_VERSION").to_owned();
     let face = Face { reweave, steps: snapshot.steps.clone(), edges: Arc::clone(&snapshot.edges) };
-    let written = serde_json::to_vec(&face).ok().and_then(|text| zstd::bulk::compress(&text, LEVEL).ok());
-    let Some(bytes) = written else { return };
     // Whole or not at all: two may be at it.
     let Some(home) = path.parent() else { return };
     let Ok(mut new) = tempfile::NamedTempFile::new_in(home) else { return };
-    if std::io::Write::write_all(&mut new, &bytes).is_ok() {
+    if write(&face, &mut new).is_ok() {
         let _ = new.persist(path);
     }
+}
+
+/// Writes it as it is made: the text of a large run would be the largest thing that is held.
+fn write(face: &Face, to: &mut impl Write) -> std::io::Result<()> {
+    let packed = zstd::stream::write::Encoder::new(BufWriter::new(to), LEVEL)?;
+    let mut text = BufWriter::with_capacity(64 << 10, packed);
+    serde_json::to_writer(&mut text, face)?;
+    text.into_inner()?.finish()?.flush()
 }
 
 #[cfg(test)]
