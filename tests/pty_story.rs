@@ -186,6 +186,23 @@ fn a_hundred_megabytes_of_output_scroll_and_can_be_searched() {
 }
 
 #[test]
+fn wrong_settings_are_told_where_they_stand_and_need_no_new_start() {
+    let dir = run_dir();
+    let own = dir.path().join(".home/config/reweave/config.toml");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, "seed = -1\n").unwrap();
+    let mut terminal = open(dir.path());
+    terminal.keys("a").wait_for("config.toml:1: seed is -1");
+    fs::write(&own, "seed = 1\n").unwrap();
+    terminal.keys("a").wait_for("3 fresh");
+    // Those of the run are watched.
+    fs::write(dir.path().join("reweave.toml"), "seed = -2\n").unwrap();
+    terminal.wait_for("reweave.toml:1: seed is -2");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+}
+
+#[test]
 fn a_step_asks_and_waits_for_what_is_typed() {
     let dir = run_dir();
     step(dir.path(), "02_square", "name = input('who? ')\nprint('hello', name)\n");

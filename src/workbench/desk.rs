@@ -317,6 +317,10 @@ impl Desk {
         self.watch = watch;
         if change.config {
             self.resettle();
+            // Told now, and not first when a run is asked for.
+            if let Some(problem) = self.setup.config.errors().next() {
+                self.notice(Level::Error, problem.to_string());
+            }
         }
         if change.inbox
             && let Err(failure) = self.look_in()
@@ -470,6 +474,11 @@ impl Desk {
 
     /// The engine's room, opened when it is needed first.
     fn room(&mut self) -> Result<&mut EngineRoom, Failure> {
+        if self.room.is_none() && self.setup.is_amiss() {
+            // The user's own settings are not watched: what was wrong with them may have been mended.
+            self.resettle();
+            self.outdated = false;
+        }
         match &mut self.room {
             Some(room) => Ok(room),
             none => {

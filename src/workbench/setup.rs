@@ -61,6 +61,11 @@ impl Setup {
         self.config.on_error
     }
 
+    /// Whether no engine can be started with them.
+    pub(super) fn is_amiss(&self) -> bool {
+        self.config.errors().next().is_some() || self.python.is_err()
+    }
+
     /// The interpreter to look at texts with: any will do.
     pub(super) fn parser(&self) -> PathBuf {
         self.python.as_ref().map_or_else(|_| PathBuf::from("python3"), |found| found.path.clone())

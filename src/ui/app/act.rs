@@ -417,6 +417,8 @@ fn restore(model: &mut Model, action: Action) {
         let texts = count(&|step| step.changed && step.present.is_some());
         let (back, gone) = (count(&|step| step.present.is_none()), past.later.len());
         details.insert(0, format!("Other texts: {texts}. Come back: {back}. Go: {gone}."));
+    } else if matches!(command, Command::RestoreTo { .. }) {
+        details.insert(0, "What was done together with that counts as done.".to_owned());
     }
     model.overlays.push(Overlay::Confirm(Question { text, details, then: Then::Ask(Box::new(command)) }));
 }

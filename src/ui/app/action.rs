@@ -3,7 +3,7 @@
 
 use super::model::{Model, Pane};
 use super::run::cause;
-use crate::step::Status;
+use crate::step::{PatchState, Status};
 
 /// Something that a person can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -415,6 +415,17 @@ impl Action {
     pub fn concerns(self, model: &Model) -> bool {
         match self {
             Self::ShowPatch => model.focus != Pane::Patch && model.run.open_patches() > 0,
+            Self::TakeLine
+            | Self::ToggleHunk
+            | Self::TakeHunk
+            | Self::LeaveHunk
+            | Self::SplitHunk
+            | Self::EditHunk
+            | Self::Try
+            | Self::Accept
+            | Self::AcceptAndReplay
+            | Self::Reject => model.patch_row().is_some_and(|row| row.state.is_open()),
+            Self::Revert => model.patch_row().is_some_and(|row| row.state == PatchState::Accepted),
             _ => true,
         }
     }

@@ -21,7 +21,7 @@ use super::source::Source;
 use super::state::State;
 use super::steps::{Row, Steps};
 use crate::step::{Millis, Name, Question, StepId};
-use crate::workbench::StepRow;
+use crate::workbench::{PatchRow, StepRow};
 
 /// A panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -259,6 +259,12 @@ impl Model {
     /// The row of the step that the panels show.
     pub fn chosen_row(&self) -> Option<&Arc<StepRow>> {
         self.run.row(self.chosen()?)
+    }
+
+    /// The row of the patch that is shown.
+    pub fn patch_row(&self) -> Option<&Arc<PatchRow>> {
+        let chosen = self.patches.chosen?;
+        self.run.snapshot.patches.iter().find(|patch| patch.id == chosen)
     }
 
     /// The steps that an action means: the chosen one, or those of the frame or fold under the cursor.

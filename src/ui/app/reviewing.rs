@@ -142,24 +142,26 @@ fn context(model: &mut Model, by: isize) {
     model.patches.rebuild();
 }
 
-fn row(model: &Model) -> Option<&PatchRow> {
-    let chosen = model.patches.chosen?;
-    model.run.snapshot.patches.iter().find(|patch| patch.id == chosen).map(|row| &**row)
-}
-
 /// The patch that is shown, as it stands now.
 fn standing(model: &Model) -> Option<(PatchId, Digest)> {
-    row(model).map(|row| (row.id, row.stamp))
+    model.patch_row().map(|row| (row.id, row.stamp))
 }
 
 fn state(model: &Model) -> Option<(PatchId, PatchState)> {
-    row(model).map(|row| (row.id, row.state))
+    model.patch_row().map(|row| (row.id, row.state))
 }
 
 /// The patch that is shown, if it still waits for a decision; says so if it does not.
 fn open_patch(model: &mut Model) -> Option<PatchId> {
     match state(model) {
         Some((patch, state)) if state.is_open() => Some(patch),
+        Some((patch, PatchState::Malformed)) => {
+            typing::tell(
+                model,
+                format!("{patch} can't be read, so there is nothing to decide; what is wrong stands with it"),
+            );
+            None
+        }
         Some((patch, state)) => {
             typing::tell(model, format!("{patch} is {} already", state.word()));
             None
@@ -250,7 +252,7 @@ fn next_patch(model: &mut Model, forward: bool, effects: &mut Vec<Effect>) {
 
 /// Chooses the step that the shown patch changes first.
 fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
-    let path = row(model).and_then(|row| row.files.first().cloned());
+    let path = model.patch_row().and_then(|row| row.files.first().cloned());
     let step = path.and_then(|path| path.rsplit_once('.').and_then(|(step, _)| step.parse::<StepId>().ok()));
     if let Some(step) = step.filter(|step| model.run.row(step).is_some()) {
         panes::choose(model, &step, effects);
@@ -295,7 +297,7 @@ pub fn edited(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 
 /// Says so if the patch that is shown is for another step than the chosen one.
 pub fn tell_whose(model: &mut Model) {
-    let (Some(step), Some(patch)) = (model.chosen(), row(model)) else { return };
+    let (Some(step), Some(patch)) = (model.chosen(), model.patch_row()) else { return };
     if !touches(patch, step) {
         let of = if patch.files.is_empty() { "no file".to_owned() } else { patch.files.join(", ") };
         let text = format!("no patch waits for {step}; this one is for {of}");

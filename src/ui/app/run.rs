@@ -212,6 +212,15 @@ pub fn short(step: &StepId) -> &str {
     if end == 0 { name } else { name.get(..end).unwrap_or(name) }
 }
 
+/// A step as one in the same frame calls it in passing; one of another frame with that, one of none by its name.
+pub fn short_from(step: &StepId, from: &StepId) -> String {
+    match step.frame() {
+        frame if frame == from.frame() => short(step).to_owned(),
+        Some(frame) => format!("{}/{}", frame.rsplit('/').next().unwrap_or(frame), short(step)),
+        None => step.name().to_owned(),
+    }
+}
+
 /// The step whose failure keeps this one from running.
 pub fn cause(row: &StepRow) -> Option<&StepId> {
     let blocking = row.reasons.iter().find_map(|reason| match reason {
@@ -237,9 +246,9 @@ pub fn shorts(steps: &[StepId]) -> Vec<String> {
 pub fn brief(row: &StepRow, left: &str) -> String {
     let because = || match row.reasons.first() {
         Some(Reason::SourceChanged) => "edited".to_owned(),
-        Some(Reason::Upstream { step, .. }) => format!("{left} {}", short(step)),
-        Some(Reason::BlockedBy { step, .. }) => format!("{left} {}", short(step)),
-        Some(Reason::Stopped { at }) => format!("at {}", short(at)),
+        Some(Reason::Upstream { step, .. }) => format!("{left} {}", short_from(step, &row.id)),
+        Some(Reason::BlockedBy { step, .. }) => format!("{left} {}", short_from(step, &row.id)),
+        Some(Reason::Stopped { at }) => format!("at {}", short_from(at, &row.id)),
         Some(Reason::Invalidated) => "by hand".to_owned(),
         Some(Reason::NeverRun) | None => String::new(),
         Some(reason) => reason.to_string(),
@@ -306,6 +315,14 @@ mod tests {
     fn a_step_is_called_by_its_number() {
         for (id, name) in [("04_clean", "04"), ("a/12", "12"), ("load", "load"), ("x/load2", "load2")] {
             assert_eq!(short(&id.parse().unwrap()), name);
+        }
+        for (id, from, name) in [
+            ("a/01_load", "a/02_use", "01"),
+            ("b/a/01_load", "a/02_use", "a/01"),
+            ("01_load", "a/02_use", "01_load"),
+            ("01_load", "02_use", "01"),
+        ] {
+            assert_eq!(short_from(&id.parse().unwrap(), &from.parse().unwrap()), name);
         }
     }
 }

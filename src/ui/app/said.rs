@@ -172,6 +172,19 @@ fn a_patch_that_can_not_be_read_is_told_when_it_comes() {
     stage.event(Event::Snapshot(more.into()));
     assert!(said(&mut stage).ends_with("patch #18 can't be read: notes.diff"));
     assert_eq!(stage.keys("5 J").model.patches.chosen, Some(PatchId(18)));
+    let screen = stage.screen();
+    let hints = screen.lines().last().unwrap_or_default();
+    for word in ["take", "try", "accept", "reject"] {
+        assert!(!hints.contains(word), "{word}: {hints}");
+    }
+}
+
+#[test]
+fn messages_are_listed_to_their_ends() {
+    let mut stage = stage("");
+    let told = format!("reweave.toml:1: {}and so it ends", "unknown setting, ".repeat(12));
+    stage.event(Event::Notice { level: Level::Error, text: told });
+    assert!(stage.keys("M").screen().contains("and so it ends"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::ui::app::key::Sequence;
 use crate::ui::app::keymap::Found;
 use crate::ui::app::output::Kind;
 use crate::ui::app::overlay::{Prompt, Purpose};
-use crate::ui::app::run::{RunIndex, duration, short};
+use crate::ui::app::run::{RunIndex, duration, shorts};
 use crate::ui::app::search::Search;
 use crate::ui::app::{Action, Area, Model, Overlay, Pane, Screen, Target};
 use crate::ui::theme::Role;
@@ -294,8 +294,8 @@ fn about_search(model: &Model, search: &Search) -> String {
 /// Where a name comes from and who uses it.
 fn about_name(model: &Model, name: &str) -> String {
     let list = |places: &[usize]| {
-        let ids = places.iter().filter_map(|at| model.run.snapshot.steps.get(*at));
-        ids.map(|row| short(&row.id)).collect::<Vec<_>>().join(" ")
+        let rows = places.iter().filter_map(|at| model.run.snapshot.steps.get(*at));
+        shorts(&rows.map(|row| row.id.clone()).collect::<Vec<_>>()).join(" ")
     };
     let Some(found) = model.names.find(name) else { return String::new() };
     let mut parts = Vec::new();

@@ -177,7 +177,9 @@ fn messages(pen: &mut Pen<'_>, model: &Model, from: usize) {
         };
         let ago = u64::try_from(model.now.saturating_sub(notice.at)).unwrap_or(0) / 1000;
         let when = if ago == 0 { "now".to_owned() } else { duration(ago.saturating_mul(1_000_000)) };
-        for (nth, line) in notice.text.lines().take(20).enumerate() {
+        let room = usize::from(inside.width).saturating_sub(9);
+        let rows = notice.text.lines().flat_map(|line| text::wrap(line, room)).take(20);
+        for (nth, told) in rows.enumerate() {
             if y == inside.height {
                 return;
             }
@@ -185,7 +187,7 @@ fn messages(pen: &mut Pen<'_>, model: &Model, from: usize) {
             let when = if nth == 0 { when.as_str() } else { "" };
             let line = Line::from(vec![
                 pen.span(format!("{} ", text::pad_start(when, 7)), Role::Dim),
-                pen.cut(line, usize::from(row.width).saturating_sub(9), role),
+                pen.span(told.text, role),
             ]);
             pen.line(row, &line);
             y += 1;

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use super::pen::Pen;
 use super::{panel, text};
 use crate::step::{Status, Variable};
-use crate::ui::app::run::short;
+use crate::ui::app::run::{short, short_from};
 use crate::ui::app::state::{Change, Row, State, TableLine, Way, is_definition};
 use crate::ui::app::{Area, Model, Pane, Target};
 use crate::ui::theme::Role;
@@ -152,7 +152,9 @@ fn variable(
     role: Role,
 ) -> Line<'static> {
     let here = variable.written_by.is_some() && variable.written_by.as_ref() == model.state.at.as_ref();
-    let writer = variable.written_by.as_ref().map_or("", |step| short(step));
+    let writer = variable.written_by.as_ref().map_or_else(String::new, |step| {
+        model.state.at.as_ref().map_or_else(|| short(step).to_owned(), |at| short_from(step, at))
+    });
     let name = format!("{fold} {}", variable.name);
     let quiet = is_definition(variable);
     let name_role = match () {
@@ -176,7 +178,7 @@ fn variable(
         (&*variable.type_name, if quiet { Role::Dim } else { Role::Type }),
         (variable.shape.as_deref().unwrap_or_default(), Role::Dim),
         (&*repr, value_role),
-        (writer, if here { Role::Changed } else { Role::Dim }),
+        (&*writer, if here { Role::Changed } else { Role::Dim }),
     ];
     let mut line = widths.line(pen, "", cells);
     line.spans.insert(0, pen.span(sign.to_owned(), role));
