@@ -15,7 +15,7 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 27] = [
+const MODULES: [(&str, &str); 28] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
@@ -30,6 +30,7 @@ const MODULES: [(&str, &str); 27] = [
     ("ipython", include_str!("worker/ipython.py")),
     ("kernel", include_str!("worker/kernel.py")),
     ("libraries", include_str!("worker/libraries.py")),
+    ("lookups", include_str!("worker/lookups.py")),
     ("magics", include_str!("worker/magics.py")),
     ("names", include_str!("worker/names.py")),
     ("packages", include_str!("worker/packages.py")),

@@ -168,6 +168,44 @@ fn that_a_name_was_absent_is_a_read() {
 }
 
 #[test]
+fn a_look_that_asks_for_one_name_or_for_the_list_of_them_uses_no_other_value() {
+    let looks = [
+        ("2", "print('a' in globals(), 'zz' in dir())"),
+        ("3", "print(sorted(k for k in globals() if k[0] == 'a'))"),
+        ("4", "print(eval('2 + 1'))\nexec('c = b + 1')\nprint(c)"),
+        ("5", "def f():\n    return a if 'a' in globals() else globals().get('b', 0)"),
+        ("6", "g = [f]"),
+        ("7", "print(g[0]())"),
+    ];
+    let with = |first: &'static str| [&[("1", first)][..], &looks].concat();
+    let before = with("a, b, x = 1, 2, [3]");
+    assert_eq!(sound(&before, &with("a, b, x = 1, 2, [4]")), ["1"]);
+    assert_eq!(sound(&before, &with("a, b, x = 1, 5, [3]")), ["1", "4", "6", "7"]);
+    assert_eq!(sound(&before, &with("a, b, x, ab = 1, 2, [3], 4")), ["1", "2", "3"]);
+    assert_eq!(sound(&before, &with("b, x = 2, [3]")), ["1", "2", "3", "6", "7"]);
+}
+
+#[test]
+fn who_calls_dir_or_globals_by_another_meaning_of_the_name_uses_what_that_does() {
+    for second in [
+        "print('x' in dir())",
+        "print('x' in (lambda: globals())())",
+        "print('b' if a else 'x' in globals())\nprint(eval('x'))",
+        "print((a and 'x' or 'y') in globals(), globals().get('x' * a))",
+    ] {
+        for first in ["a = 1\ndef dir(): return [str(x)]", "import builtins\na = 1\nbuiltins.dir = lambda: [str(x)]"] {
+            let before = [("0", "x = 3"), ("1", first), ("2", second)];
+            let after = [("0", "x = 4"), before[1], before[2]];
+            let ran = sound(&before, &after);
+            assert!(ran.contains(&"2".to_owned()), "{first}: {second}: {ran:?}");
+        }
+    }
+    // The step's own comes first.
+    let before = [("0", "x = 3"), ("1", "dir = lambda: [str(x)]\nprint(dir())")];
+    assert_eq!(sound(&before, &[("0", "x = 4"), before[1]]), ["0", "1"]);
+}
+
+#[test]
 fn files_are_as_of_the_step() {
     let before = [
         ("1", "open('f.txt', 'w').write('a')\nNone"),
@@ -198,6 +236,29 @@ fn an_edit_that_is_taken_back_runs_nothing() {
     run.update(&first);
     run.update(&second);
     assert_eq!(run.update(&first).ran, [""; 0]);
+}
+
+#[test]
+fn a_step_that_failed_used_nothing_that_stands_after_the_failure() {
+    let failing = "try:\n    print(a)\nfinally:\n    b\nif c > 0:\n    1 / 0\nprint(d)\nd.append(1)\ne = 1";
+    let before =
+        [("1", "a = 1"), ("2", "b = 1"), ("3", "c = 1"), ("4", "d = []\ne = 7"), ("5", failing), ("6", "print(d, e)")];
+    let with = |at: usize, text: &'static str| {
+        let mut after = before;
+        after[at].1 = text;
+        after
+    };
+    assert_eq!(sound(&before, &with(0, "a = 2")), ["1", "5"]);
+    assert_eq!(sound(&before, &with(1, "b = 2")), ["2", "5"]);
+    assert_eq!(sound(&before, &with(2, "c = 2")), ["3", "5"]);
+    assert_eq!(sound(&before, &with(2, "c = 0")), ["3", "5", "6"]);
+    assert_eq!(sound(&before, &with(3, "d = [2]\ne = 7")), ["4", "6"]);
+    // On one line all may have run; an error that was kept is raised again where it is.
+    let before = [("1", "d = 1"), ("2", "1 / 0; print(d)")];
+    assert_eq!(sound(&before, &[("1", "d = 2"), before[1]]), ["1", "2"]);
+    let again = "try:\n    1 / 0\nexcept Exception as error:\n    kept = error\nprint(d)\nraise kept";
+    let before = [("1", "d = 1"), ("2", again)];
+    assert_eq!(sound(&before, &[("1", "d = 2"), before[1]]), ["1", "2"]);
 }
 
 #[test]

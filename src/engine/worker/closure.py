@@ -6,9 +6,10 @@ import sys
 import types
 from typing import TYPE_CHECKING, Iterable
 
-from . import names, walk
+from . import hidden, names, walk
 
 if TYPE_CHECKING:
+    from . import uses
     from .worker import Worker
 
 
@@ -25,6 +26,8 @@ class Closure:
         self.builtin_names: set[str] = set()
         self.bound: set[str] = set()
         self.dynamic = False
+        self.listed = False  # whether it sees which names there are
+        self.plain: set[str] = set()  # see `names.CodeNames`
         self.tops: set[str] = set()  # packages that it may use, other than Python's own
 
     def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
@@ -89,6 +92,8 @@ class Closure:
         self.words |= code.words
         self.stores |= code.global_stores
         self.attributes |= code.attributes
+        self.plain |= code.plain
+        self.listed |= code.listed
 
     def merge(self, other: "Closure", bound: frozenset[str]) -> None:
         """Adds a statement's uses; names that the step bound before it are its own."""
@@ -99,4 +104,66 @@ class Closure:
         self.words |= other.words
         self.modules |= other.modules
         self.dynamic |= other.dynamic
+        self.listed |= other.listed
+        self.plain |= other.plain
         self.tops |= other.tops
+
+
+_CALLED = frozenset("@signals @trace @logging @codecs @codecs:errors @copyreg @sqlite3 @pandas:accessors".split())
+_NOTHING = names.CodeNames(*[frozenset()] * 5)
+
+
+class Ahead:
+    """What a step, and the functions that it could reach, may come to use, statement by statement; before it runs."""
+
+    def __init__(self, worker: Worker, used: uses.Uses) -> None:
+        self.worker = worker
+        self.used = used
+        # The step may give a builtin's name to something of its own before it uses it.
+        self.taken = worker.namespace.keys() | used.whole.stores
+        self.parts: list[tuple[uses.Statement, Closure]] = []
+        for statement in used.statements:
+            part = Closure(worker)
+            part.add(statement.used.loads, statement.used, used.deferred)
+            part.stores |= statement.used.stores
+            self.parts.append((statement, part))
+        found = Closure(worker)
+        for statement, part in self.parts:
+            found.merge(part, statement.bound)
+        self.called = self._called_by_any(found)
+
+    def whole(self) -> Closure:
+        """All of it."""
+        found = self._merged(self.parts)
+        found.bound = set(self.used.bound)
+        # Of what is bound under a name only who can reach the name makes use, but bound it may be.
+        found.stores |= self.used.whole.stores
+        found.attributes |= self.used.whole.attributes
+        return found
+
+    def until(self, line: int) -> Closure:
+        """Only that of the statements that begin before or on a line: those after it did not come to run."""
+        return self._merged([(statement, part) for statement, part in self.parts if statement.line <= line])
+
+    def _merged(self, parts: list[tuple[uses.Statement, Closure]]) -> Closure:
+        found = Closure(self.worker)
+        for statement, part in parts:
+            found.merge(part, statement.bound)
+        found.merge(self.called, frozenset())
+        hidden_values = self.worker.space.hidden
+        found.dynamic |= any(word in self.taken or f"@builtins.{word}" in hidden_values for word in found.plain)
+        return found
+
+    def _called_by_any(self, own: Closure) -> Closure:
+        """What a step may come to call without naming it: handlers, what stands in place of libraries' functions."""
+        worker = self.worker
+        found = Closure(worker)
+        for name in worker.space.hidden:
+            called = name in _CALLED and worker.hidden.pieces[name].is_read_by(own.words, bool(own.tops))
+            if called or name.startswith(hidden.SHARED):
+                reach = worker.space.reach(name)
+                found.add(reach.refs, _NOTHING, {})
+                for body in reach.codes:
+                    code = names.code_names(body)
+                    found.add(code.loads, code, {})
+        return found

@@ -8,6 +8,8 @@ import sys
 import types
 from typing import Any, FrozenSet, Iterable, NamedTuple
 
+from . import lookups
+
 _OPS = dis.opmap
 # LOAD_GLOBAL keeps a flag in the lowest bit of its argument since 3.11.
 _SHIFTED = {_OPS["LOAD_GLOBAL"]} if sys.version_info >= (3, 11) else set()
@@ -27,9 +29,6 @@ DYNAMIC = frozenset(
     "f_locals gi_frame cr_frame tb_frame f_back __dict__ query currentframe stack breakpoint pdb __builtins__ "
     "settrace setprofile runpy doctest timeit import_module _current_frames addaudithook".split()
 )
-# Names of DYNAMIC that are harmless unless they are looked up on the namespace's own module.
-DYNAMIC_GLOBAL_ONLY = frozenset({"vars", "query", "stack", "__dict__", "gc", "inspect", "dir"})
-
 # Reading attributes by computed name.
 ATTRIBUTE_DYNAMIC = frozenset("getattr hasattr setattr delattr vars dir __dict__ attrgetter".split())
 
@@ -45,6 +44,8 @@ class CodeNames(NamedTuple):
     words: FrozenSet[str]  # every name and identifier-like constant: attributes, imports, keywords
     global_stores: FrozenSet[str]  # stored with `global` in a function
     attributes: FrozenSet[str]  # attributes set or deleted
+    plain: FrozenSet[str] = frozenset()  # of DYNAMIC, left out of the words: as builtins they do only what is told here
+    listed: bool = False  # whether it sees which names there are
 
 
 _cache: dict[types.CodeType, CodeNames] = {}
@@ -63,7 +64,8 @@ def joined(parts: Iterable[CodeNames]) -> CodeNames:
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
-    return CodeNames(*(frozenset().union(*(part[i] for part in parts)) for i in range(5)))
+    sets = (frozenset().union(*(part[i] for part in parts)) for i in range(6))
+    return CodeNames(*sets, any(part.listed for part in parts))
 
 
 def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
@@ -99,19 +101,33 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
         stores.update(names)
         global_stores.update(names)
         attributes.update(names)
+    looks = lookups.lookups(code) if _KNOWN else None
+    plain: set[str] = set()
+    listed = False
+    if looks is not None:
+        words -= looks.plain
+        plain |= looks.plain
+        loads |= looks.loads
+        stores |= looks.stores
+        global_stores |= looks.stores
+        words |= looks.loads
+        listed = looks.listed
+    inner = [code_names(const) for const in code.co_consts if nested and isinstance(const, types.CodeType)]
+    # What a text binds may be the namespace's, wherever it is run.
+    texts = [found._replace(global_stores=found.stores) for found in map(code_names, looks.texts if looks else ())]
+    for part in inner + texts:
+        loads |= part.loads
+        stores |= part.global_stores  # what a class body stores stays in the class
+        words |= part.words
+        global_stores |= part.global_stores
+        attributes |= part.attributes
+        plain |= part.plain
+        listed |= part.listed
     for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            if not nested:
-                continue
-            inner = code_names(const)
-            loads |= inner.loads
-            stores |= inner.global_stores  # what a class body stores stays in the class
-            words |= inner.words
-            global_stores |= inner.global_stores
-            attributes |= inner.attributes
-        else:
+        if not isinstance(const, types.CodeType):
             _constant_words(const, words)
-    return CodeNames(frozenset(loads), frozenset(stores), frozenset(words), frozenset(global_stores), frozenset(attributes))
+    sets = (loads, stores, words, global_stores, attributes, plain)
+    return CodeNames(*map(frozenset, sets), listed)
 
 
 def _constant_words(const: Any, words: set[str]) -> None:

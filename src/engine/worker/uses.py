@@ -18,6 +18,7 @@ class Statement(NamedTuple):
 
     used: names.CodeNames  # what it names when it runs, deferred bodies left out
     bound: frozenset[str]  # names that the step bound for certain before it
+    line: int  # where the statement of the step's own begins that it is, or is in
 
 
 class Uses(NamedTuple):
@@ -41,7 +42,7 @@ def uses_of(tree: ast.Module, code: types.CodeType, filename: str) -> Uses:
             deferred.setdefault(owner, []).append(names.code_names(body))
             skip.add(body)
     if len(tree.body) > 200:
-        return Uses([Statement(_without(code, skip), frozenset())], deferred, whole, frozenset())
+        return Uses([Statement(_without(code, skip), frozenset(), 0)], deferred, whole, frozenset())
     inner = {(c.co_name, c.co_firstlineno) for c in skip}
 
     def used(node: ast.stmt) -> names.CodeNames:
@@ -55,11 +56,12 @@ def uses_of(tree: ast.Module, code: types.CodeType, filename: str) -> Uses:
     bound: frozenset[str] = frozenset()
     for node in tree.body:
         own = used(node)
-        parts = [Statement(own, bound)]
+        line = min(part.lineno for part in [node, *getattr(node, "decorator_list", ())])
+        parts = [Statement(own, bound, line)]
         # Looked into only where it may name what it binds.
         if isinstance(node, _COMPOUND) and not own.loads.isdisjoint(own.stores):
             try:
-                parts = [Statement(used(part), before) for part, before in _parts(node, bound)]
+                parts = [Statement(used(part), before, line) for part, before in _parts(node, bound)]
             except SyntaxError:  # a part that can't stand alone
                 pass
         statements += parts

@@ -284,7 +284,8 @@ class Worker:
         self.bindings = None
         self.files.clear()
         self.files.watch(self.held.written)
-        pre = self._pre_closure(used)
+        ahead = closure.Ahead(self, used)
+        pre = ahead.whole()
         for module in pre.modules:
             self.hidden.track(module)
         self.hidden.follow_classes(pre.modules, pre.words, pre.attributes, False)
@@ -324,6 +325,9 @@ class Worker:
         last = None
         if error is not None:
             error.__traceback__ = error.__traceback__ and _own_part(error.__traceback__)
+            line = _line_reached(error.__traceback__, filename, self.namespace)
+            if line is not None:
+                pre = ahead.until(line)
             try:
                 reply["error"] = errors.describe(error, self.steps)
             except Exception:  # a class that lies about everything that is asked of it
@@ -338,7 +342,7 @@ class Worker:
         self.files.note_new()
         del code, tree
         reply["displays"] = self.shown.items
-        observed, blob = self._observe(used, before, pre, digest, failed)
+        observed, blob = self._observe(before, pre, digest, failed)
         reply["observation"] = observed
         self.wire.send(reply, blob)
 
@@ -409,7 +413,7 @@ class Worker:
             return names.clock_words(pre.words)
         bare = calls.without_recorded(tree)
         code = compile(bare, filename, "exec", flags=_FLAGS, dont_inherit=True)
-        return names.clock_words(self._pre_closure(uses.uses_of(bare, code, filename)).words)
+        return names.clock_words(closure.Ahead(self, uses.uses_of(bare, code, filename)).whole().words)
 
     def once(self, name: str, function: Any) -> Any:
         """Makes a call whose result is kept: what it looks at is no input of the step, and it may leave nothing behind."""
@@ -445,34 +449,8 @@ class Worker:
 
     # -- what it used and changed -------------------------------------------------------------------------
 
-    def _pre_closure(self, used: uses.Uses) -> "closure.Closure":
-        """Everything that the step, and the functions that it could reach, name; before it runs."""
-        found = closure.Closure(self)
-        for statement in used.statements:
-            part = closure.Closure(self)
-            part.add(statement.used.loads, statement.used, used.deferred)
-            found.merge(part, statement.bound)
-        found.merge(self._called_by_any(found), frozenset())
-        found.bound = set(used.bound)
-        found.stores |= used.whole.stores
-        found.attributes |= used.whole.attributes
-        return found
-
-    def _called_by_any(self, own: "closure.Closure") -> "closure.Closure":
-        """What a step may come to call without naming it uses: handlers, what stands in place of libraries' functions."""
-        found = closure.Closure(self)
-        for name in self.space.hidden:
-            called = name in _CALLED and self.hidden.pieces[name].is_read_by(own.words, bool(own.tops))
-            if called or name.startswith(hidden.SHARED):
-                reach = self.space.reach(name)
-                found.add(reach.refs, _NOTHING, {})
-                for body in reach.codes:
-                    code = names.code_names(body)
-                    found.add(code.loads, code, {})
-        return found
-
     def _observe(
-        self, used: uses.Uses, before: "space.Bindings", pre: "closure.Closure", digest: str, failed: bool
+        self, before: "space.Bindings", pre: "closure.Closure", digest: str, failed: bool
     ) -> tuple[dict[str, Any], bytes]:
         namespace, known = self.namespace, self.space.components
         hidden_values = self.space.hidden
@@ -559,7 +537,7 @@ class Worker:
             clock.add("an agent, which gave no answer")
         observed = {
             "reads": reads,
-            "saw_names": sorted(n for n in before.names() if n not in space.HIDDEN and isinstance(n, str)) if dynamic else None,
+            "saw_names": sorted(n for n in before.names() if n not in space.HIDDEN and isinstance(n, str)) if dynamic or pre.listed else None,
             "saw_prefixes": sorted(prefixes),
             "writes": writes,
             "incidental": incidental,
@@ -737,8 +715,6 @@ class Worker:
         self.wire.send({"variables": found})
 
 
-_CALLED = frozenset("@signals @trace @logging @codecs @codecs:errors @copyreg @sqlite3 @pandas:accessors".split())
-_NOTHING = names.CodeNames(*[frozenset()] * 5)
 _CONTAINERS = (list, dict, set, bytearray)
 
 
@@ -797,6 +773,15 @@ def _own_part(trace: types.TracebackType) -> types.TracebackType | None:
     while here is not None and here.tb_frame.f_code.co_filename.startswith("<reweave"):
         here = here.tb_next
     return here
+
+
+def _line_reached(trace: Any, filename: str, namespace: dict[str, Any]) -> int | None:
+    """The line of a step's own code on which it ended early, where that can be told; nothing after it ran."""
+    if type(trace) is not types.TracebackType:
+        return None
+    code = trace.tb_frame.f_code
+    own = code.co_filename == filename and code.co_name == "<module>" and trace.tb_frame.f_globals is namespace
+    return trace.tb_lineno if own else None
 
 
 def _ignore_interrupts() -> None:
