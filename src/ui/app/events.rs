@@ -9,7 +9,7 @@ use super::state::Way;
 use super::{panes, reviewing};
 use crate::step::{Execution, Kind, Outcome, PatchState, Status, StepId};
 use crate::ui::view::highlight::Language;
-use crate::workbench::{Command, Event, Halt, Level, Snapshot, Verdict};
+use crate::workbench::{Command, Event, Halt, Level, Snapshot, StepRow, Verdict};
 use std::sync::Arc;
 
 /// Takes an event.
@@ -140,7 +140,15 @@ pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
         Event::Done { result: Ok(summary), .. } => {
             if !summary.text.is_empty() {
                 let level = if summary.failed > 0 { Level::Warning } else { Level::Info };
-                let text = in_keys(model, summary.text);
+                let mut text = in_keys(model, summary.text);
+                let failed = |row: &StepRow| row.status == Status::Failed;
+                if summary.failed > 0
+                    && model.run.snapshot.steps.iter().any(|row| failed(row))
+                    && !model.chosen_row().is_some_and(|row| failed(row))
+                {
+                    let key = model.keys.key(Action::NextStale).unwrap_or_default();
+                    text.push_str(&format!("; {key} goes to what needs you"));
+                }
                 model.notices.add(level, text, model.now);
             }
         }

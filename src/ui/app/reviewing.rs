@@ -17,6 +17,13 @@ const SPLIT: u16 = 100;
 /// Does an action of the Patch tab.
 pub fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     match action {
+        Action::TakeLine
+        | Action::TakeHunk
+        | Action::LeaveHunk
+        | Action::ToggleHunk
+        | Action::SplitHunk
+        | Action::EditHunk
+            if open_patch(model).is_none() => {}
         Action::TakeLine => {
             if model.patches.toggle(false) {
                 weigh(model, effects);

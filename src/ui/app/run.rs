@@ -207,17 +207,20 @@ impl Kin {
 
 /// The number that a step's name begins with, else its name: how other steps call it in passing.
 pub fn short(step: &StepId) -> &str {
-    let name = step.name();
+    numbered(step.name())
+}
+
+fn numbered(name: &str) -> &str {
     let end = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
     if end == 0 { name } else { name.get(..end).unwrap_or(name) }
 }
 
-/// A step as one in the same frame calls it in passing; one of another frame with that, one of none by its name.
+/// A step as one in the same frame calls it in passing: `03`. One of another frame is `02/03`, one of none `/03`.
 pub fn short_from(step: &StepId, from: &StepId) -> String {
     match step.frame() {
         frame if frame == from.frame() => short(step).to_owned(),
-        Some(frame) => format!("{}/{}", frame.rsplit('/').next().unwrap_or(frame), short(step)),
-        None => step.name().to_owned(),
+        Some(frame) => format!("{}/{}", numbered(frame.rsplit('/').next().unwrap_or(frame)), short(step)),
+        None => format!("/{}", short(step)),
     }
 }
 
@@ -318,8 +321,8 @@ mod tests {
         }
         for (id, from, name) in [
             ("a/01_load", "a/02_use", "01"),
-            ("b/a/01_load", "a/02_use", "a/01"),
-            ("01_load", "a/02_use", "01_load"),
+            ("b/04_a/01_load", "a/02_use", "04/01"),
+            ("01_load", "a/02_use", "/01"),
             ("01_load", "02_use", "01"),
         ] {
             assert_eq!(short_from(&id.parse().unwrap(), &from.parse().unwrap()), name);

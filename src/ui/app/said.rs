@@ -180,6 +180,21 @@ fn a_patch_that_can_not_be_read_is_told_when_it_comes() {
 }
 
 #[test]
+fn a_key_that_decides_says_that_a_patch_is_decided() {
+    let mut stage = stage("5");
+    let mut after = churn();
+    let mut row = (*after.patches[0]).clone();
+    row.state = PatchState::Accepted;
+    after.patches[0] = row.into();
+    stage.event(Event::Snapshot(after.into()));
+    for key in ["space", "y", "r", "a", "A", "t"] {
+        let said = said(stage.keys(key));
+        assert!(said.ends_with("is accepted already"), "{key}: {said}");
+    }
+    assert_eq!(stage.commands(), []);
+}
+
+#[test]
 fn messages_are_listed_to_their_ends() {
     let mut stage = stage("");
     let told = format!("reweave.toml:1: {}and so it ends", "unknown setting, ".repeat(12));
