@@ -356,6 +356,8 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
     seen.code = Some(code);
     seen.reads = observed.reads;
     seen.saw_names = observed.saw_names;
+    seen.saw_order = observed.saw_order;
+    seen.order = observed.order;
     seen.saw_prefixes = observed
         .saw_prefixes
         .into_iter()

@@ -165,6 +165,8 @@ pub(super) struct Delta {
     pub(super) delete: Vec<Name>,
     /// Components in an order in which each finds the definitions that it refers to.
     pub(super) load: Vec<Arc<Written>>,
+    /// Names that have to stand at the end after that, in this order.
+    pub(super) order: Vec<Name>,
 }
 
 impl Delta {
@@ -230,11 +232,11 @@ impl Delta {
             held.names().keys().filter(|name| !target.names().contains_key(*name)).cloned().collect();
         let mut load: Vec<Arc<Written>> = early.into_values().collect();
         load.extend(in_order_of_reference(loads));
-        Ok(Self { delete, load })
+        Ok(Self { delete, load, order: target.order_from(held) })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.delete.is_empty() && self.load.is_empty()
+        self.delete.is_empty() && self.load.is_empty() && self.order.is_empty()
     }
 }
 

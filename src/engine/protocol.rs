@@ -53,8 +53,8 @@ pub(super) enum Ask<'a> {
     Compile { step: &'a str, file: &'a str },
     /// Say what an import of these names would load.
     Packages { names: &'a [String] },
-    /// Take names away and bring over the values that come along, one after the other.
-    Load { delete: &'a [Name], values: &'a [ValueHead<'a>] },
+    /// Take names away, bring over the values that come along, one after the other, and put names at the end, in order.
+    Load { delete: &'a [Name], values: &'a [ValueHead<'a>], order: &'a [Name] },
     /// Tell variables.
     State { names: &'a [String], limit: usize },
     /// Tell what is inside a variable.
@@ -148,6 +148,8 @@ pub(super) struct ValueReply {
 pub(super) struct Observed {
     pub reads: Pairs<Name, Option<Digest>>,
     pub saw_names: Option<Vec<Name>>,
+    pub saw_order: bool,
+    pub order: Vec<Name>,
     pub saw_prefixes: Vec<String>,
     pub writes: BTreeMap<Name, Option<ComponentReply>>,
     pub incidental: Pairs<Name, Option<Digest>>,

@@ -164,7 +164,7 @@ impl Engine {
                 .zip(sizes)
                 .map(|(component, size)| ValueHead { members: &component.members, size })
                 .collect();
-            node.process.ask(&Ask::Load { delete: &delta.delete, values: &values }, &data, &[])?;
+            node.process.ask(&Ask::Load { delete: &delta.delete, values: &values, order: &delta.order }, &data, &[])?;
             let reply: LoadReply = node.process.answer()?;
             if !reply.bad.is_empty() {
                 tracing::debug!(bad = ?reply.bad, "values that could not be unpacked");
@@ -184,6 +184,7 @@ impl Engine {
                 node.state.set(name, Some(Slot::Known(Arc::new(now))));
             }
         }
+        node.state.take_order(target);
         let same = node.state.names().len() == target.names().len()
             && target.names().iter().all(|(name, slot)| match (node.state.names().get(name), slot) {
                 (Some(Slot::Known(now)), Slot::Known(wanted)) => now.digest == wanted.digest,

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use imbl::ordmap::DiffItem;
 use imbl::{OrdMap, OrdSet};
 
 use crate::step::{Digest, FileContent, Name, Observation, Reason, Written};
@@ -24,6 +25,10 @@ pub(super) enum Slot {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct State {
     names: OrdMap<Name, Slot>,
+    /// When each name of the namespace came to be there: with which step, and as which of those that came with it.
+    came: OrdMap<Name, (u32, u32)>,
+    /// How many steps there were.
+    steps: u32,
     /// The names whose values refer to definitions by their names.
     referring: OrdSet<Name>,
     /// Files that steps made or changed, by path as the record has it.
@@ -55,8 +60,68 @@ impl State {
         }
         match slot {
             Some(slot) => drop(self.names.insert(name, slot)),
-            None => drop(self.names.remove(&name)),
+            None => {
+                self.names.remove(&name);
+                self.came.remove(&name);
+            }
         }
+    }
+
+    /// The names of the namespace in the order in which they stand in it.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Name> {
+        let mut names: Vec<(&Name, &(u32, u32))> = self.came.iter().collect();
+        names.sort_unstable_by_key(|(_, came)| **came);
+        names.into_iter().map(|(name, _)| name)
+    }
+
+    /// The names that must be put at the end, one after the other, of a namespace that was as `held` and holds the same
+    /// names by now, to have them stand in this state's order. New names stand anywhere behind the others.
+    pub(super) fn order_from(&self, held: &Self) -> Vec<Name> {
+        let (mut new, mut late) = (Vec::new(), true);
+        for change in held.came.diff(&self.came) {
+            match change {
+                DiffItem::Add(name, came) => {
+                    late &= came.0 >= held.steps;
+                    new.push((*came, name));
+                }
+                DiffItem::Update { .. } => late = false,
+                DiffItem::Remove(..) => {}
+            }
+        }
+        if !late {
+            return self.in_order().cloned().collect();
+        }
+        new.sort_unstable();
+        let new: Vec<Name> = new.into_iter().map(|(_, name)| Arc::clone(name)).collect();
+        if new.len() > 1 { new } else { Vec::new() }
+    }
+
+    /// Has the names stand in the order of `other`, which holds the same.
+    pub(super) fn take_order(&mut self, other: &Self) {
+        (self.came, self.steps) = (other.came.clone(), other.steps);
+    }
+
+    /// The names that a step brings, in order; those first whose place among the others its record does not tell: they
+    /// stood there when it was made, and do not now.
+    fn newcomers<'a>(&self, seen: &'a Observation) -> Vec<(Option<usize>, &'a Name)> {
+        let place = |name: &Name| seen.order.iter().position(|other| other == name);
+        let went = |name: &Name| seen.left.contains_key(name) || matches!(seen.reads.get(name), Some(Some(_)));
+        let bound = seen.writes.iter().filter(|(_, written)| written.is_some()).map(|(name, _)| name);
+        let is_new = |name: &&Name| {
+            !name.starts_with('@') && (!self.came.contains_key(*name) || seen.order.contains(name) && went(name))
+        };
+        let mut new: Vec<_> = bound.filter(is_new).map(|name| (place(name), name)).collect();
+        new.sort_unstable();
+        new
+    }
+
+    /// Takes down the names that a step brought.
+    fn bring(&mut self, seen: &Observation) {
+        let new = self.newcomers(seen);
+        for (nth, (_, name)) in (0..).zip(new) {
+            self.came.insert(Arc::clone(name), (self.steps, nth));
+        }
+        self.steps = self.steps.saturating_add(1);
     }
 
     fn digest(&self, name: &str) -> Option<Digest> {
@@ -111,12 +176,16 @@ impl State {
                 }
             }
         }
-        if let Some(names) = &seen.saw_names
-            && !self.visible_names().eq(names.iter())
-        {
+        if let Some(names) = &seen.saw_names {
             let now: BTreeSet<&Name> = self.visible_names().collect();
             let then: BTreeSet<&Name> = names.iter().collect();
             changed.extend(now.symmetric_difference(&then).take(20).map(|name| Arc::clone(name)));
+            if seen.saw_order && now == then && !self.in_order().eq(names.iter()) {
+                ambient.push(Reason::AmbientChanged { what: ORDER.into() });
+            }
+        }
+        if let [(None, _), _, ..] = self.newcomers(seen).as_slice() {
+            ambient.push(Reason::AmbientChanged { what: ORDER.into() });
         }
         for (prefix, digest) in &seen.saw_prefixes {
             if self.prefix_digest(prefix) != *digest {
@@ -192,6 +261,7 @@ impl State {
         for name in bound {
             self.put(name, seen.writes.get(name).and_then(Option::as_ref));
         }
+        self.bring(seen);
         for (path, write) in &seen.files_written {
             self.files.insert(path.clone(), write.after.clone());
         }
@@ -203,6 +273,7 @@ impl State {
         for (name, written) in &seen.writes {
             self.put(name, written.as_ref());
         }
+        self.bring(seen);
         for (path, write) in &seen.files_written {
             self.files.insert(path.clone(), write.after.clone());
         }
@@ -212,6 +283,8 @@ impl State {
         self.set(Arc::clone(name), written.map(|written| Slot::Known(Arc::new(written.clone()))));
     }
 }
+
+const ORDER: &str = "the order of the names";
 
 /// Hidden state in words a person knows; `None` for a plain name.
 pub(super) fn hidden_in_words(name: &str) -> Option<String> {
@@ -276,6 +349,8 @@ fn prefix_in_words(prefix: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn written(text: &str, members: &[&str]) -> Written {
@@ -338,5 +413,67 @@ mod tests {
         assert_eq!(state.check_names(&looked), Verdict::Fresh);
         state.apply(&seen(&[], &[("y", Some(written("1", &["y"])))]));
         assert!(matches!(state.check_names(&looked), Verdict::Stale(_)));
+    }
+
+    /// What happens to names in a step: bound, or taken away first if `true`, or taken away for good.
+    type Doing = (u8, Option<bool>);
+
+    /// Does to a namespace what a step does, and tells what the worker would tell of it.
+    fn step(space: &mut Vec<Name>, doings: &[Doing]) -> Observation {
+        let before = space.clone();
+        let mut seen = Observation::default();
+        for (name, doing) in doings {
+            let name: Name = format!("n{name}").into();
+            if *doing != Some(false) {
+                space.retain(|other| *other != name);
+            }
+            if doing.is_some() && !space.contains(&name) {
+                space.push(Arc::clone(&name));
+            }
+            let there = space.contains(&name);
+            seen.writes.insert(Arc::clone(&name), there.then(|| written("v", &[&name])));
+            if before.contains(&name) {
+                seen.left.insert(name, Digest::of("v"));
+            }
+        }
+        // What was there before stands as it stood, until the first that came.
+        let places = space.iter().map(|name| before.iter().position(|other| other == name));
+        let stay = places.scan(None, |last, place| {
+            let stays = place.is_some() && place > *last;
+            *last = place;
+            stays.then_some(())
+        });
+        seen.order = space.get(stay.count()..).unwrap_or_default().to_vec();
+        if seen.order.len() == 1 && seen.order.iter().all(|name| !before.contains(name)) {
+            seen.order.clear();
+        }
+        seen
+    }
+
+    proptest! {
+        #[test]
+        fn names_stand_in_the_order_in_which_they_came(
+            one in prop::collection::vec(prop::collection::vec((0..8_u8, prop::option::of(any::<bool>())), 0..5), 0..6),
+            other in prop::collection::vec(prop::collection::vec((0..8_u8, prop::option::of(any::<bool>())), 0..5), 0..6),
+        ) {
+            let run = |steps: &[Vec<Doing>]| {
+                let (mut state, mut space) = (State::default(), Vec::new());
+                for doings in steps {
+                    state.apply(&step(&mut space, doings));
+                }
+                (state, space)
+            };
+            let ((held, mut there), (target, wanted)) = (run(&one), run(&other));
+            prop_assert!(target.in_order().eq(wanted.iter()));
+            // One is made of the other: names are taken away, those that are missing come somehow, and some are put last.
+            there.retain(|name| wanted.contains(name));
+            let missing: Vec<Name> = target.came.keys().filter(|name| !there.contains(name)).cloned().collect();
+            there.extend(missing);
+            for name in target.order_from(&held) {
+                there.retain(|other| *other != name);
+                there.push(name);
+            }
+            prop_assert_eq!(there, wanted);
+        }
     }
 }

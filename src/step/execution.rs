@@ -271,8 +271,15 @@ pub struct Observation {
     /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
     /// component, or `None` where the name was absent.
     pub reads: Pairs<Name, Option<Digest>>,
-    /// Present when the code could look at the namespace as a whole: the names that were there.
+    /// Present when the code could look at the namespace as a whole: the names that were there, sorted or, with
+    /// `saw_order`, in the order in which they came to be there.
     pub saw_names: Option<Vec<Name>>,
+    /// Whether the code could see that order.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub saw_order: bool,
+    /// Names that came to be there, or went and came again, in that order; left out where only one came.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<Name>,
     /// For hidden state that was looked at as a whole, by the start of its names (`@env:`): a digest of all
     /// that was there.
     pub saw_prefixes: Pairs<String, Digest>,

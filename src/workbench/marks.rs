@@ -520,6 +520,12 @@ impl At<'_, '_> {
                 let mut names = differ(&there, &seen);
                 names.extend(differ(&seen, &there));
                 names.into_iter().for_each(|name| reasons.changed(name));
+            } else if execution.observation.saw_order {
+                // In which order they come to be there only those tell that are as they were.
+                let open = |place: &usize| self.marks.traces.get(*place).is_some_and(|trace| !trace.holds);
+                if let Some(by) = (0..self.place).find(open) {
+                    reasons.upstream(by, None);
+                }
             }
         }
     }

@@ -186,6 +186,46 @@ fn a_look_that_asks_for_one_name_or_for_the_list_of_them_uses_no_other_value() {
 }
 
 #[test]
+fn who_sees_the_order_in_which_names_came_sees_the_true_one() {
+    let look = "print([k for k in globals() if len(k) == 1])";
+    let before = [
+        ("1", "z = 1"),
+        ("2", "b = 1"),
+        ("3", "a = 2"),
+        ("4", look),
+        ("5", "print(sorted(k for k in globals() if k))"),
+    ];
+    let with = |first: &'static str, second: &'static str| {
+        let mut after = before;
+        (after[0].1, after[1].1) = (first, second);
+        after
+    };
+    assert_eq!(sound(&before, &with("z = 2", "b = 1")), ["1"]);
+    assert_eq!(sound(&before, &with("z = 1", "a = 5; b = 1")), ["2", "4"]);
+    assert_eq!(sound(&before, &with("a = 1; z = 1", "b = 1")), ["1", "4"]);
+    assert_eq!(sound(&before, &with("a = 1; z = 1; del a", "b = 1")), ["1"]);
+    assert_eq!(sound(&before, &with("b = 1; z = 1", "del b; b = 1")), ["1", "2"]);
+    assert_eq!(sound(&before, &with("q = 1", "b = 1")), ["1", "4", "5"]);
+    // What is brought over comes in the order of the steps.
+    let kept = [
+        ("1", "k = 1"),
+        ("2", "q, c, x = 1, 2, 3"),
+        ("3", "w = 1\nd = 1\nd2 = 2"),
+        ("4", "if k > 1:\n    print(list(globals())[-6:])"),
+    ];
+    let mut after = kept;
+    after[0].1 = "k = 2";
+    assert_eq!(sound(&kept, &after), ["1", "4"]);
+    after[0].1 = "k = 3\nd = 0";
+    assert_eq!(sound(&kept, &after), ["1", "4"]);
+    // A step that binds several anew, of which one was there: its place among them is not in its record.
+    let mixed = [("1", "p = 0"), ("2", "p = 1\no = 2"), ("3", "print(list(globals())[-2:])")];
+    let mut after = mixed;
+    after[0].1 = "n = 0";
+    assert_eq!(sound(&mixed, &after), ["1", "2", "3"]);
+}
+
+#[test]
 fn who_calls_dir_or_globals_by_another_meaning_of_the_name_uses_what_that_does() {
     for second in [
         "print('x' in dir())",

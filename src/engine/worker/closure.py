@@ -27,6 +27,7 @@ class Closure:
         self.bound: set[str] = set()
         self.dynamic = False
         self.listed = False  # whether it sees which names there are
+        self.ordered = False  # whether it sees in which order they came to be there
         self.plain: set[str] = set()  # see `names.CodeNames`
         self.tops: set[str] = set()  # packages that it may use, other than Python's own
 
@@ -94,6 +95,7 @@ class Closure:
         self.attributes |= code.attributes
         self.plain |= code.plain
         self.listed |= code.listed
+        self.ordered |= code.ordered
 
     def merge(self, other: "Closure", bound: frozenset[str]) -> None:
         """Adds a statement's uses; names that the step bound before it are its own."""
@@ -105,6 +107,7 @@ class Closure:
         self.modules |= other.modules
         self.dynamic |= other.dynamic
         self.listed |= other.listed
+        self.ordered |= other.ordered
         self.plain |= other.plain
         self.tops |= other.tops
 

@@ -27,6 +27,7 @@ class Lookups(NamedTuple):
     loads: frozenset[str]  # names that they look up
     stores: frozenset[str]  # names that they bind or delete
     listed: bool  # whether they see which names there are
+    ordered: bool  # whether they see in which order the names came to be there
     texts: list[types.CodeType]  # code that they run from a constant text
 
 
@@ -44,9 +45,10 @@ def lookups(code: types.CodeType) -> Lookups | None:
             steps.append(one)
     loads: set[str] = set()
     stores: set[str] = set()
-    listed = False
+    listed = ordered = False
     texts: list[types.CodeType] = []
     amiss: set[str] = set()
+    others: set[str] = set()  # builtins that are called with what comes of a look
     for at, step in enumerate(steps):
         if step.opname == "LOAD_CONST" or not isinstance(step.argval, str) or step.argval not in wanted:
             continue
@@ -58,13 +60,16 @@ def lookups(code: types.CodeType) -> Lookups | None:
             texts.append(found)
         else:
             what, name = found
-            listed |= what == "list"
-            if what != "list":
+            listed |= what in ("list", "sorted", "order")
+            ordered |= what == "order"
+            if what == "sorted":
+                others.add("sorted")
+            elif name:
                 loads.add(name)
             if what in ("store", "delete"):
                 stores.add(name)
-    plain = frozenset(wanted - amiss)
-    return Lookups(plain, frozenset(loads), frozenset(stores), listed, texts) if plain else None
+    plain = wanted - amiss
+    return Lookups(plain | others, frozenset(loads), frozenset(stores), listed, ordered, texts) if plain else None
 
 
 def _asked(steps: list[dis.Instruction], at: int, joins: bool) -> tuple[str, str] | types.CodeType | None:
@@ -95,7 +100,10 @@ def _asked(steps: list[dis.Instruction], at: int, joins: bool) -> tuple[str, str
         return None
     key = text(3)
     if then.opname == "GET_ITER":
-        return "list", ""
+        # `sorted(name for name in globals())` sees no order.
+        return ("sorted" if not joins and is_call(4, 1) and _is_sorted_before(steps, at) else "order"), ""
+    if is_call(2, 1) and not joins and _is_named(_at(steps, at - 1), "sorted"):
+        return "sorted", ""
     if then.opname == "CONTAINS_OP":
         key = None if joins else text(-1)
         return ("load", key) if key is not None else None
@@ -109,6 +117,21 @@ def _asked(steps: list[dis.Instruction], at: int, joins: bool) -> tuple[str, str
     if last.opname == "BINARY_SUBSCR" or (last.opname == "BINARY_OP" and last.argrepr == "[]"):
         return "load", key
     return {"STORE_SUBSCR": ("store", key), "DELETE_SUBSCR": ("delete", key)}.get(last.opname)
+
+
+def _is_sorted_before(steps: list[dis.Instruction], at: int) -> bool:
+    """Whether a generator is made right before, as what `sorted` is called with."""
+    at -= 1
+    made = _at(steps, at)
+    if made is None or made.opname != "MAKE_FUNCTION":
+        return False
+    while at > 0 and steps[at - 1].opname == "LOAD_CONST":
+        at -= 1
+    return _is_named(_at(steps, at - 1), "sorted")
+
+
+def _is_named(step: dis.Instruction | None, name: str) -> bool:
+    return step is not None and step.opname in _BY_NAME and step.argval == name
 
 
 def _at(steps: list[dis.Instruction], at: int) -> dis.Instruction | None:

@@ -46,6 +46,7 @@ class CodeNames(NamedTuple):
     attributes: FrozenSet[str]  # attributes set or deleted
     plain: FrozenSet[str] = frozenset()  # of DYNAMIC, left out of the words: as builtins they do only what is told here
     listed: bool = False  # whether it sees which names there are
+    ordered: bool = False  # whether it sees in which order they came to be there
 
 
 _cache: dict[types.CodeType, CodeNames] = {}
@@ -65,7 +66,7 @@ def joined(parts: Iterable[CodeNames]) -> CodeNames:
     if len(parts) == 1:
         return parts[0]
     sets = (frozenset().union(*(part[i] for part in parts)) for i in range(6))
-    return CodeNames(*sets, any(part.listed for part in parts))
+    return CodeNames(*sets, any(part.listed for part in parts), any(part.ordered for part in parts))
 
 
 def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
@@ -103,7 +104,7 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
         attributes.update(names)
     looks = lookups.lookups(code) if _KNOWN else None
     plain: set[str] = set()
-    listed = False
+    listed = ordered = False
     if looks is not None:
         words -= looks.plain
         plain |= looks.plain
@@ -111,7 +112,7 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
         stores |= looks.stores
         global_stores |= looks.stores
         words |= looks.loads
-        listed = looks.listed
+        listed, ordered = looks.listed, looks.ordered
     inner = [code_names(const) for const in code.co_consts if nested and isinstance(const, types.CodeType)]
     # What a text binds may be the namespace's, wherever it is run.
     texts = [found._replace(global_stores=found.stores) for found in map(code_names, looks.texts if looks else ())]
@@ -123,11 +124,12 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
         attributes |= part.attributes
         plain |= part.plain
         listed |= part.listed
+        ordered |= part.ordered
     for const in code.co_consts:
         if not isinstance(const, types.CodeType):
             _constant_words(const, words)
     sets = (loads, stores, words, global_stores, attributes, plain)
-    return CodeNames(*map(frozenset, sets), listed)
+    return CodeNames(*map(frozenset, sets), listed, ordered)
 
 
 def _constant_words(const: Any, words: set[str]) -> None:

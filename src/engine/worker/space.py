@@ -31,8 +31,22 @@ class Bindings:
         if "__file__" in namespace:  # another for every step, and among the first
             self._ids[self._keys.index("__file__")] = 0
 
-    def names(self) -> set[str]:
-        return set(self._keys)
+    def names(self) -> list[str]:
+        return list(self._keys)
+
+    def came(self, before: "Bindings") -> list[str]:
+        """The names that came after `before`, or went and came again, in the order in which they stand."""
+        keys, count = self._keys, len(before._keys)
+        if keys[:count] == before._keys:
+            return keys[count:]
+        places = {name: at for at, name in enumerate(before._keys)}
+        last = -1
+        for at, name in enumerate(keys):
+            place = places.get(name, -1)
+            if place < last or place < 0:
+                return keys[at:]
+            last = place
+        return []
 
     def changed(self, before: "Bindings") -> set[str]:
         """The names that came, went, or stand for another object than they did `before`."""

@@ -465,7 +465,7 @@ class Worker:
         loads |= unchanged
         dynamic = pre.dynamic
         if dynamic:
-            loads |= before.names()
+            loads.update(before.names())
             unchanged = set()
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
@@ -530,6 +530,8 @@ class Worker:
                 written["uncarryable"] = kept[written["digest"]]
         # What shared something with these, or held a definition by their name, follows from what they were.
         left = sorted(n for n in rebound if n not in loads and n in known)
+        order = [n for n in after.came(before) if n not in space.HIDDEN and isinstance(n, str)]
+        again = not set(before.names()).isdisjoint(order) if order else False
         clock = self.files.clock | self.clock
         if self.hidden.by_chance:
             clock.add("entropy")
@@ -537,7 +539,9 @@ class Worker:
             clock.add("an agent, which gave no answer")
         observed = {
             "reads": reads,
-            "saw_names": sorted(n for n in before.names() if n not in space.HIDDEN and isinstance(n, str)) if dynamic or pre.listed else None,
+            "saw_names": self._seen_names(before, dynamic or pre.ordered) if dynamic or pre.listed else None,
+            "saw_order": dynamic or pre.ordered,
+            "order": order if len(order) > 1 or again else [],
             "saw_prefixes": sorted(prefixes),
             "writes": writes,
             "incidental": incidental,
@@ -555,6 +559,11 @@ class Worker:
             "calls": calls.ASKER.frames,
         }
         return observed, b"".join(blobs)
+
+    @staticmethod
+    def _seen_names(before: "space.Bindings", in_order: bool) -> list[str]:
+        found = [n for n in before.names() if n not in space.HIDDEN and isinstance(n, str)]
+        return found if in_order else sorted(found)
 
     def _mutable(self, name: str) -> bool:
         """Whether a value could change without its name being bound anew."""
@@ -684,6 +693,9 @@ class Worker:
             except BaseException as error:
                 bad += list(value["members"])
                 errors.text_of(error)
+        for name in message.get("order", ()):
+            if name in self.namespace:
+                self.namespace[sys.intern(name)] = self.namespace.pop(name)
         self._learn_modules(closure.Closure(self), self.space.hidden)
         self.hidden.collect(self.space.hidden)
         touched |= self.space.refresh(touched, message.get("stamp", "loaded"))
