@@ -121,9 +121,6 @@ class Ahead:
 
     def __init__(self, worker: Worker, used: uses.Uses) -> None:
         self.worker = worker
-        self.used = used
-        # The step may give a builtin's name to something of its own before it uses it.
-        self.taken = worker.namespace.keys() | used.whole.stores
         self.parts: list[tuple[uses.Statement, Closure]] = []
         for statement in used.statements:
             part = Closure(worker)
@@ -134,27 +131,27 @@ class Ahead:
         for statement, part in self.parts:
             found.merge(part, statement.bound)
         self.called = self._called_by_any(found)
-
-    def whole(self) -> Closure:
-        """All of it."""
-        found = self._merged(self.parts)
-        found.bound = set(self.used.bound)
+        found.merge(self.called, frozenset())
+        # Builtins whose name stands for something else, or may: the step can give it to something of its own first.
+        self.taken = {
+            word for word in found.plain
+            if word in worker.namespace or word in used.whole.stores or f"@builtins.{word}" in worker.space.hidden
+        }  # fmt: skip
+        found.dynamic |= bool(self.taken)
+        found.bound = set(used.bound)
         # Of what is bound under a name only who can reach the name makes use, but bound it may be.
-        found.stores |= self.used.whole.stores
-        found.attributes |= self.used.whole.attributes
-        return found
+        found.stores |= used.whole.stores
+        found.attributes |= used.whole.attributes
+        self.whole = found  # all of it
 
     def until(self, line: int) -> Closure:
         """Only that of the statements that begin before or on a line: those after it did not come to run."""
-        return self._merged([(statement, part) for statement, part in self.parts if statement.line <= line])
-
-    def _merged(self, parts: list[tuple[uses.Statement, Closure]]) -> Closure:
         found = Closure(self.worker)
-        for statement, part in parts:
-            found.merge(part, statement.bound)
+        for statement, part in self.parts:
+            if statement.line <= line:
+                found.merge(part, statement.bound)
         found.merge(self.called, frozenset())
-        hidden_values = self.worker.space.hidden
-        found.dynamic |= any(word in self.taken or f"@builtins.{word}" in hidden_values for word in found.plain)
+        found.dynamic |= not self.taken.isdisjoint(found.plain)
         return found
 
     def _called_by_any(self, own: Closure) -> Closure:

@@ -34,27 +34,31 @@ class Bindings:
     def names(self) -> list[str]:
         return list(self._keys)
 
-    def came(self, before: "Bindings") -> list[str]:
-        """The names that came after `before`, or went and came again, in the order in which they stand."""
-        keys, count = self._keys, len(before._keys)
-        if keys[:count] == before._keys:
-            return keys[count:]
-        places = {name: at for at, name in enumerate(before._keys)}
-        last = -1
-        for at, name in enumerate(keys):
-            place = places.get(name, -1)
-            if place < last or place < 0:
-                return keys[at:]
-            last = place
-        return []
-
-    def changed(self, before: "Bindings") -> set[str]:
-        """The names that came, went, or stand for another object than they did `before`."""
+    def since(self, before: "Bindings") -> "Bound":
+        """What became of the names that stood there `before`."""
         keys, ids, count = self._keys, self._ids, len(before._keys)
         if keys[:count] == before._keys:
-            return {*keys[count:], *compress(keys, map(ne, ids, before._ids))}
+            came = keys[count:]
+            return Bound({*came, *compress(keys, map(ne, ids, before._ids))}, came, False)
         now, then = dict(zip(keys, ids)), dict(zip(before._keys, before._ids))
-        return {n for n, number in now.items() if then.get(n) != number} | (then.keys() - now.keys())
+        changed = {n for n, number in now.items() if then.get(n) != number} | (then.keys() - now.keys())
+        # What was there before stands as it stood, until the first that came.
+        places = {name: at for at, name in enumerate(before._keys)}
+        last, stay = -1, 0
+        for name in keys:
+            place = places.get(name, -1)
+            if place <= last:
+                break
+            last, stay = place, stay + 1
+        return Bound(changed, keys[stay:], any(name in places for name in keys[stay:]))
+
+
+class Bound(NamedTuple):
+    """What a step did to the names of the namespace."""
+
+    changed: set[str]  # those that came, went, or stand for another object
+    came: list[str]  # those that came, or went and came again, in the order in which they stand
+    again: bool  # whether one of these went and came again
 
 
 class Component(NamedTuple):

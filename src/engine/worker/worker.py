@@ -285,7 +285,7 @@ class Worker:
         self.files.clear()
         self.files.watch(self.held.written)
         ahead = closure.Ahead(self, used)
-        pre = ahead.whole()
+        pre = ahead.whole
         for module in pre.modules:
             self.hidden.track(module)
         self.hidden.follow_classes(pre.modules, pre.words, pre.attributes, False)
@@ -413,7 +413,7 @@ class Worker:
             return names.clock_words(pre.words)
         bare = calls.without_recorded(tree)
         code = compile(bare, filename, "exec", flags=_FLAGS, dont_inherit=True)
-        return names.clock_words(closure.Ahead(self, uses.uses_of(bare, code, filename)).whole().words)
+        return names.clock_words(closure.Ahead(self, uses.uses_of(bare, code, filename)).whole.words)
 
     def once(self, name: str, function: Any) -> Any:
         """Makes a call whose result is kept: what it looks at is no input of the step, and it may leave nothing behind."""
@@ -457,7 +457,8 @@ class Worker:
         own_hidden = dict(hidden_values)
         certain = set() if failed else pre.bound
         after = space.Bindings(namespace)
-        rebound = after.changed(before) | {n for n in certain if n in namespace}
+        bindings = after.since(before)
+        rebound = bindings.changed | {n for n in certain if n in namespace}
         rebound = {n for n in rebound if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
         # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
@@ -530,8 +531,7 @@ class Worker:
                 written["uncarryable"] = kept[written["digest"]]
         # What shared something with these, or held a definition by their name, follows from what they were.
         left = sorted(n for n in rebound if n not in loads and n in known)
-        order = [n for n in after.came(before) if n not in space.HIDDEN and isinstance(n, str)]
-        again = not set(before.names()).isdisjoint(order) if order else False
+        order = [n for n in bindings.came if n not in space.HIDDEN and isinstance(n, str)]
         clock = self.files.clock | self.clock
         if self.hidden.by_chance:
             clock.add("entropy")
@@ -541,7 +541,7 @@ class Worker:
             "reads": reads,
             "saw_names": self._seen_names(before, dynamic or pre.ordered) if dynamic or pre.listed else None,
             "saw_order": dynamic or pre.ordered,
-            "order": order if len(order) > 1 or again else [],
+            "order": order if len(order) > 1 or bindings.again else [],
             "saw_prefixes": sorted(prefixes),
             "writes": writes,
             "incidental": incidental,
