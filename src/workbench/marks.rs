@@ -522,8 +522,9 @@ impl At<'_, '_> {
                 names.into_iter().for_each(|name| reasons.changed(name));
             } else if execution.observation.saw_order {
                 // In which order they come to be there only those tell that are as they were.
-                let open = |place: &usize| self.marks.traces.get(*place).is_some_and(|trace| !trace.holds);
-                if let Some(by) = (0..self.place).find(open) {
+                // One that failed and whose changes were undone leaves nothing.
+                let open = |trace: &Trace| !trace.holds && (trace.fog || !trace.names.is_empty());
+                if let Some(by) = self.marks.traces.iter().take(self.place).position(open) {
                     reasons.upstream(by, None);
                 }
             }

@@ -166,6 +166,25 @@ fn a_step_put_between_or_taken_away_marks_those_who_see_it() {
 }
 
 #[test]
+fn who_sees_the_order_of_names_is_unsure_while_one_before_it_may_bring_some() {
+    let mut run = chain();
+    run.insert(1, ran("a2", &[("x", "1")], &[]));
+    let failed = run[1].execution.as_mut().unwrap();
+    failed.outcome = Outcome::Failed;
+    let seen = &mut run[3].execution.as_mut().unwrap().observation;
+    (seen.saw_names, seen.saw_order) = (Some(vec!["x".into(), "y".into()]), true);
+    // What failed left nothing.
+    insta::assert_snapshot!(told(&run), @r"
+    a fresh
+    a2 failed
+    b fresh
+    c fresh
+    ");
+    run[0].source = Digest::of("edited");
+    assert!(told(&run).contains("c stale needs a"), "{}", told(&run));
+}
+
+#[test]
 fn a_text_that_may_write_anything_leaves_all_after_it_unsure() {
     let mut run = chain();
     run[0].source = Digest::of("exec(other)");
@@ -292,7 +311,7 @@ enum Happening {
     Forgotten(usize),
     Wrote(usize, u8),
     Read(usize, u8),
-    SawNames(usize),
+    SawNames(usize, bool),
 }
 
 fn happening(steps: usize) -> impl Strategy<Value = Happening> {
@@ -307,7 +326,7 @@ fn happening(steps: usize) -> impl Strategy<Value = Happening> {
         1 => step.clone().prop_map(Happening::Forgotten),
         1 => (step.clone(), 0..3u8).prop_map(|(at, value)| Happening::Wrote(at, value)),
         1 => (step.clone(), 0..3u8).prop_map(|(at, value)| Happening::Read(at, value)),
-        1 => step.prop_map(Happening::SawNames),
+        1 => (step, any::<bool>()).prop_map(|(at, order)| Happening::SawNames(at, order)),
     ]
 }
 
@@ -345,7 +364,10 @@ impl Made {
             Happening::Read(_, value) => {
                 seen.observation.files_read = [("data".to_owned(), file(&value.to_string()))].into();
             }
-            Happening::SawNames(_) => seen.observation.saw_names = Some(vec!["x".into(), "y".into()]),
+            Happening::SawNames(_, order) => {
+                seen.observation.saw_names = Some(vec!["x".into(), "y".into()]);
+                seen.observation.saw_order = *order;
+            }
         }
     }
 
@@ -359,7 +381,7 @@ impl Made {
             | Happening::Forgotten(at)
             | Happening::Wrote(at, _)
             | Happening::Read(at, _)
-            | Happening::SawNames(at) => *at,
+            | Happening::SawNames(at, _) => *at,
         }
     }
 }
