@@ -57,15 +57,18 @@ impl Engine {
             return Some(Choice::Run(vec![reason.clone()]));
         }
         let source = Digest::of(task.source.as_bytes());
-        let code = self.compiled.get(&source).map(|reply| reply.code);
+        let codes = self.compiled.get(&source).map(|reply| reply.codes);
         let mut newest: Option<Vec<Reason>> = None;
         for execution in &task.held {
             let seen = &execution.observation;
-            let same_code = seen.source == Some(source) || (code.is_some() && seen.code == code);
+            let same_code =
+                seen.source == Some(source) || codes.zip(seen.code).is_some_and(|(codes, code)| codes.contains(&code));
             let reasons = if !matches!(execution.outcome, Outcome::Done | Outcome::Failed) {
                 vec![Reason::NeverRun]
             } else if !same_code {
                 vec![Reason::SourceChanged]
+            } else if seen.called.as_ref().is_some_and(|called| *called != task.id) {
+                vec![Reason::AmbientChanged { what: "what the step is called".into() }]
             } else if walk.goal.retry_failed && execution.outcome == Outcome::Failed {
                 vec![Reason::Retried]
             } else {

@@ -152,6 +152,7 @@ pub(super) fn execute(
         error: None,
         observation: Observation {
             source: Some(Digest::of(source)),
+            called: Some(task.id.clone()),
             interpreter: Some(bench.interpreter.to_owned()),
             ..Observation::default()
         },
@@ -223,7 +224,7 @@ pub(super) fn execute(
         // Before the record is made: what is put back is not left behind by the step.
         execution.effects.extend(bench.guard.put_back(&evidence));
     }
-    record(bench, &node.state, reply.code, reply.observation, &mut execution);
+    record(bench, &node.state, reply.observation, &mut execution);
     if execution.outcome == Outcome::Done {
         missing_products(bench.disk, task, &mut execution);
     }
@@ -346,14 +347,23 @@ fn keep_values(vault: &dyn Vault, observed: &Observed, data: &[u8]) {
 }
 
 pub(super) fn written(reply: ComponentReply) -> Written {
-    Written { digest: reply.digest, members: reply.members, refs: reply.refs, uncarryable: reply.uncarryable }
+    let ComponentReply { digest, members, refs, uncarryable, placed } = reply;
+    Written { digest, placed, members, refs, uncarryable }
 }
 
 /// Makes the record of what the worker saw. `before` is the state in which the step began.
-fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observed, execution: &mut Execution) {
+fn record(bench: &mut Bench<'_>, before: &State, observed: Observed, execution: &mut Execution) {
     let disk = &mut *bench.disk;
+    let shows_places = shows_places(&bench.settings.dir, execution);
     let seen = &mut execution.observation;
-    seen.code = Some(code);
+    // Only the very text gives that again.
+    seen.code = if shows_places { None } else { observed.code };
+    if observed.anywhere && !shows_places {
+        seen.called = None;
+    }
+    if shows_places || observed.saw_places {
+        seen.places = before.places(observed.reads.keys());
+    }
     seen.reads = observed.reads;
     seen.saw_names = observed.saw_names;
     seen.saw_order = observed.saw_order;
@@ -420,6 +430,14 @@ fn record(bench: &mut Bench<'_>, before: &State, code: Digest, observed: Observe
     execution.effects = done.collect();
     execution.effects.extend(ruled);
     execution.effects.extend(observed.left_behind.into_iter().map(|what| Effect::Left { what }));
+}
+
+/// Whether what a step printed or showed names a file of the run's: who does so, a warning or a traceback, may tell where in
+/// it something stands.
+fn shows_places(dir: &Path, execution: &Execution) -> bool {
+    let dir = format!("{}/", dir.display());
+    let mut shown = execution.displays.iter().flat_map(|shown| shown.mime.values().chain([&shown.repr]));
+    execution.output.dropped > 0 || execution.output.says(&dir) || shown.any(|text| text.contains(&dir))
 }
 
 /// Whether a recorded path is inside the run.

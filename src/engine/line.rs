@@ -185,7 +185,7 @@ impl Delta {
                     }
                 }
                 Slot::Unknown(Some(from)) => match held.names().get(name) {
-                    Some(Slot::Known(now)) if now.digest == from.digest => {}
+                    Some(Slot::Known(now)) if now.key() == from.key() => {}
                     _ => {
                         early.insert(from.digest, Arc::clone(from));
                     }
@@ -215,8 +215,16 @@ impl Delta {
                 moved.insert(name);
             }
         }
+        // Nor does one that only a process can tell let go of the old object.
+        for (name, slot) in target.names() {
+            if let Slot::Unknown(Some(from)) = slot
+                && from.refs.iter().any(|name| moved.contains(name))
+            {
+                bad.push(Arc::clone(name));
+            }
+        }
         for written in loads.values().chain(early.values()) {
-            if written.uncarryable.is_some() || !vault.has_value(&written.digest) {
+            if written.uncarryable.is_some() || !vault.has_value(&written.key()) {
                 bad.extend(written.members.iter().cloned());
             }
         }

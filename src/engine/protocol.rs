@@ -116,7 +116,8 @@ pub(super) struct ForkReply {
 /// What code a text is.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct CompileReply {
-    pub code: Digest,
+    /// By what runs; with where the functions stand that are made in it; with where all of it stands.
+    pub codes: [Digest; 3],
     #[serde(default)]
     pub loads: Vec<Name>,
     #[serde(default)]
@@ -133,6 +134,8 @@ pub(super) struct ComponentReply {
     pub members: Vec<Name>,
     pub refs: Vec<Name>,
     pub uncarryable: Option<String>,
+    #[serde(default)]
+    pub placed: Option<Digest>,
 }
 
 /// A pickled component that comes along with a reply.
@@ -146,6 +149,12 @@ pub(super) struct ValueReply {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Observed {
+    /// One of those in [`CompileReply`], or another where the step has seen its own text.
+    pub code: Option<Digest>,
+    /// Whether nothing shows where the step itself stands.
+    pub anywhere: bool,
+    /// Whether it could see where code stands.
+    pub saw_places: bool,
     pub reads: Pairs<Name, Option<Digest>>,
     pub saw_names: Option<Vec<Name>>,
     pub saw_order: bool,
@@ -210,7 +219,6 @@ pub(super) const ASKED: &[u8] = br#"{"ask":"#;
 #[derive(Debug, Deserialize)]
 pub(super) struct RunReply {
     pub us: u64,
-    pub code: Digest,
     #[serde(default)]
     pub error: Option<StepError>,
     #[serde(default)]

@@ -154,7 +154,7 @@ impl Engine {
             let mut data = Vec::new();
             let mut sizes = Vec::new();
             for component in &delta.load {
-                let Some(value) = self.vault.value(&component.digest) else { return Ok(None) };
+                let Some(value) = self.vault.value(&component.key()) else { return Ok(None) };
                 sizes.push(value.len());
                 data.extend_from_slice(&value);
             }
@@ -174,12 +174,13 @@ impl Engine {
                 node.state.set(Arc::clone(name), None);
             }
             for (name, component) in reply.components {
-                let now = written(component);
-                if let Some(Slot::Known(wanted)) = target.names().get(&name)
-                    && wanted.digest != now.digest
-                {
-                    tracing::debug!(%name, ?wanted, ?now, "a value that came over is another");
-                    return Ok(None);
+                let mut now = written(component);
+                if let Some(Slot::Known(wanted)) = target.names().get(&name) {
+                    if wanted.digest != now.digest {
+                        tracing::debug!(%name, ?wanted, ?now, "a value that came over is another");
+                        return Ok(None);
+                    }
+                    now.placed = wanted.placed;
                 }
                 node.state.set(name, Some(Slot::Known(Arc::new(now))));
             }
@@ -301,7 +302,7 @@ impl Engine {
     /// Whether all that an execution made can be brought over.
     pub(super) fn can_be_carried(&self, execution: &Execution) -> bool {
         let mut made = execution.observation.writes.values().flatten();
-        made.all(|written| written.uncarryable.is_none() && self.vault.has_value(&written.digest))
+        made.all(|written| written.uncarryable.is_none() && self.vault.has_value(&written.key()))
     }
 
     /// Brings `node` on to `wanted`, the state after the executions `keys`; `None` if that fails.

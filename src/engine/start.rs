@@ -15,11 +15,12 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 28] = [
+const MODULES: [(&str, &str); 30] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
     ("codec", include_str!("worker/codec.py")),
+    ("compiled", include_str!("worker/compiled.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),
@@ -32,6 +33,7 @@ const MODULES: [(&str, &str); 28] = [
     ("libraries", include_str!("worker/libraries.py")),
     ("lookups", include_str!("worker/lookups.py")),
     ("magics", include_str!("worker/magics.py")),
+    ("module", include_str!("worker/module.py")),
     ("names", include_str!("worker/names.py")),
     ("packages", include_str!("worker/packages.py")),
     ("piece", include_str!("worker/piece.py")),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use imbl::ordmap::DiffItem;
 use imbl::{OrdMap, OrdSet};
 
-use crate::step::{Digest, FileContent, Name, Observation, Reason, Written};
+use crate::step::{Digest, FileContent, Name, Observation, Pairs, Reason, Written};
 
 /// What a name holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,6 +141,18 @@ impl State {
         self.names.contains_key("@held")
     }
 
+    /// For those of `names` that hold code, a digest that tells where it stands.
+    pub(super) fn places<'a>(&self, names: impl Iterator<Item = &'a Name>) -> Pairs<Name, Digest> {
+        names.filter_map(|name| Some((Arc::clone(name), self.place(name)?))).collect()
+    }
+
+    fn place(&self, name: &Name) -> Option<Digest> {
+        match self.names.get(name) {
+            Some(Slot::Known(written)) => written.placed,
+            _ => None,
+        }
+    }
+
     /// A digest of all hidden state whose names start with `prefix`.
     pub(super) fn prefix_digest(&self, prefix: &str) -> Digest {
         let parts: Vec<Vec<u8>> = self
@@ -174,6 +186,11 @@ impl State {
                 } else {
                     changed.push(Arc::clone(name));
                 }
+            }
+        }
+        for (name, place) in &seen.places {
+            if !changed.contains(name) && self.digest(name).is_some() && self.place(name) != Some(*place) {
+                ambient.push(Reason::AmbientChanged { what: format!("where {name} stands in its file") });
             }
         }
         if let Some(names) = &seen.saw_names {
@@ -332,9 +349,10 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "pandas:options" => "pandas' options".into(),
         "matplotlib:figures" => "the open figures".into(),
         "matplotlib:rc" => "matplotlib's settings".into(),
-        other => match other.strip_prefix("env:") {
-            Some(variable) => format!("environment variable {variable}"),
-            None => format!("attribute {}", other.trim_start_matches(':').replace(':', ".")),
+        other => match other.split_once(':') {
+            Some(("env", variable)) => format!("environment variable {variable}"),
+            Some(("main", name)) => format!("the run's own {name}"),
+            _ => format!("attribute {}", other.trim_start_matches(':').replace(':', ".")),
         },
     })
 }
@@ -355,6 +373,7 @@ mod tests {
 
     fn written(text: &str, members: &[&str]) -> Written {
         Written {
+            placed: None,
             digest: Digest::of(text),
             members: members.iter().map(|&m| m.into()).collect(),
             refs: Vec::new(),

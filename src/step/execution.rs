@@ -130,6 +130,22 @@ impl Output {
         self.chunks.iter().filter(|chunk| chunk.stream == stream).map(|chunk| chunk.text.as_str()).collect()
     }
 
+    /// Whether `words` are printed to one of the streams, also where they came in two pieces.
+    pub fn says(&self, words: &str) -> bool {
+        let most = words.chars().count();
+        [Stream::Stdout, Stream::Stderr].into_iter().any(|stream| {
+            let mut joint = String::new();
+            self.chunks.iter().filter(|chunk| chunk.stream == stream).any(|chunk| {
+                let head = joint.len();
+                joint.extend(chunk.text.chars().take(most));
+                let found = joint.contains(words) || chunk.text.contains(words);
+                let all = joint.len() - head == chunk.text.len();
+                joint = last_chars(if all { &joint } else { &chunk.text }, most).to_owned();
+                found
+            })
+        })
+    }
+
     /// Whether nothing was printed.
     pub fn is_empty(&self) -> bool {
         self.chunks.iter().all(|chunk| chunk.text.is_empty())
@@ -261,8 +277,12 @@ pub struct Seen {
 pub struct Observation {
     /// Digest of the step's text.
     pub source: Option<Digest>,
-    /// Digest of the code by its syntax tree, so that comments cost nothing.
+    /// Digest of the code, so that comments cost nothing; of one that makes functions, with where they stand; `None` or
+    /// one that no code has where the step has seen its own text.
     pub code: Option<Digest>,
+    /// What the step was called then, where that shows: in the place of the code that it left, or in what it told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<StepId>,
     /// The interpreter that ran it.
     pub interpreter: Option<String>,
     /// Packages that it could use.
@@ -271,6 +291,10 @@ pub struct Observation {
     /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
     /// component, or `None` where the name was absent.
     pub reads: Pairs<Name, Option<Digest>>,
+    /// Of a step that could see where code stands (in tracebacks and warnings, by `inspect`): for those of `reads` that hold
+    /// code, a digest that tells where it stood.
+    #[serde(skip_serializing_if = "Pairs::is_empty")]
+    pub places: Pairs<Name, Digest>,
     /// Present when the code could look at the namespace as a whole: the names that were there, sorted or, with
     /// `saw_order`, in the order in which they came to be there.
     pub saw_names: Option<Vec<Name>>,
@@ -356,11 +380,20 @@ pub struct CallRound {
     pub asked: bool,
 }
 
+/// The last `count` characters of a text.
+fn last_chars(text: &str, count: usize) -> &str {
+    let start = text.char_indices().rev().take(count).last().map_or(text.len(), |(at, _)| at);
+    text.get(start..).unwrap_or_default()
+}
+
 /// The value of a name after a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Digest of the component that the name is in.
     pub digest: Digest,
+    /// Where there is code in it: a digest that tells where in its file that stands as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed: Option<Digest>,
     /// The names of the component, itself included, sorted.
     pub members: Vec<Name>,
     /// Definitions that its values refer to by name: whoever has the name has the use of these.
@@ -373,7 +406,12 @@ pub struct Written {
 impl Written {
     /// A value that shares nothing with any other name.
     pub fn alone(name: &str, digest: Digest) -> Self {
-        Self { digest, members: vec![name.into()], refs: Vec::new(), uncarryable: None }
+        Self { digest, placed: None, members: vec![name.into()], refs: Vec::new(), uncarryable: None }
+    }
+
+    /// What its bytes are kept under.
+    pub fn key(&self) -> Digest {
+        self.placed.unwrap_or(self.digest)
     }
 }
 

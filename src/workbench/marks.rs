@@ -337,6 +337,9 @@ impl Marks {
             None => reasons.first(Reason::NeverRun),
             Some(_) if !same_text => reasons.first(Reason::SourceChanged),
             Some(held) => {
+                if held.execution.observation.called.as_ref().is_some_and(|called| called != subject.id) {
+                    reasons.push(Reason::AmbientChanged { what: "what the step is called".into() });
+                }
                 step.compare_names(held.execution, &mut reasons, &mut used);
                 step.compare_files(held.execution, &mut reasons, &mut used_files);
                 step.compare_calls(held.execution, &mut reasons);

@@ -24,6 +24,8 @@ pub struct Run {
 #[derive(Debug, Default)]
 pub struct Told {
     pub results: BTreeMap<String, String>,
+    /// What else a person sees of each step: standard error, what it showed, and where its error stands.
+    pub shown: BTreeMap<String, String>,
     pub ran: Vec<String>,
     pub rebuilt: usize,
     pub blocked: Vec<String>,
@@ -98,6 +100,7 @@ impl Run {
             .update(&tasks, &self.goal.clone(), &mut |report| match report {
                 Report::Executed { execution, rebuilt } => {
                     told.results.insert(execution.step.to_string(), outcome(&execution));
+                    told.shown.insert(execution.step.to_string(), shown(&execution, self.dir.path()));
                     if rebuilt {
                         told.rebuilt += 1;
                     } else {
@@ -105,8 +108,9 @@ impl Run {
                         made.push(execution);
                     }
                 }
-                Report::Kept { execution, .. } => {
-                    told.results.insert(execution.step.to_string(), outcome(&execution));
+                Report::Kept { step, execution, .. } => {
+                    told.results.insert(step.to_string(), outcome(&execution));
+                    told.shown.insert(step.to_string(), shown(&execution, self.dir.path()));
                 }
                 Report::Blocked { step, .. } => told.blocked.push(step.to_string()),
                 Report::Notice(text) => unreachable!("{text}"),
@@ -139,4 +143,14 @@ impl Run {
 pub fn outcome(execution: &Execution) -> String {
     let error = execution.error.as_ref().map(|e| format!("{}: {}", e.type_name, e.message));
     format!("{} {:?}", execution.output.text(Stream::Stdout), error)
+}
+
+fn shown(execution: &Execution, dir: &Path) -> String {
+    let displays: Vec<&str> = execution.displays.iter().map(|display| display.repr.as_str()).collect();
+    let place = execution.error.as_ref().map(|error| {
+        let stack = error.stack.iter().map(|line| format!("{} {} {}", line.file, line.line, line.text));
+        (error.line, error.columns, stack.collect::<Vec<_>>())
+    });
+    let text = format!("{:?} {displays:?} {place:?}", execution.output.text(Stream::Stderr));
+    text.replace(&*dir.to_string_lossy(), "")
 }

@@ -12,6 +12,7 @@ mod held;
 mod libraries;
 mod limits;
 mod long;
+mod places;
 mod process;
 mod verify;
 
@@ -37,6 +38,7 @@ fn sound(before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<String> {
         }
         let told = run.update(after);
         assert_eq!(told.results, expected.results, "restarted: {restarted}");
+        assert_eq!(told.shown, expected.shown, "restarted: {restarted}");
         assert_eq!(run.states(after), states, "restarted: {restarted}");
         assert_eq!(run.update(after).ran, [""; 0], "nothing changed, restarted: {restarted}");
         ran = told.ran;

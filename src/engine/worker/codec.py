@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import _thread
 import copyreg
+import dis
 import hashlib
 import io
 import marshal
@@ -34,6 +35,7 @@ identity: Callable[[Any], int] = object.__hash__
 _SIMPLE_METAS = {"type", "ABCMeta"}
 
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
+ROOTS: list[str] = []  # the run's directory, and the copies of it that this process worked in
 _SINGLE = (("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"))
 SINGLE: dict[int, tuple[str, str]] = {}  # objects that a library has one of, whose state `hidden.py` follows
 
@@ -233,18 +235,22 @@ def _spent_iterator() -> Any:
 
 
 class Pickler(pickle.Pickler):
-    """Pickles values of the run's namespace. `digest` leaves out where code stands in its file."""
+    """Pickles values of the run's namespace. `digest` leaves out where code stands in its file, unless it is `placed`."""
 
-    def __init__(self, file: "_Sink", owner: dict[int, str], members: frozenset[str], digest: bool) -> None:
+    def __init__(
+        self, file: "_Sink", owner: dict[int, str], members: frozenset[str], digest: bool, placed: bool
+    ) -> None:
         super().__init__(file, 5, buffer_callback=file.buffer)
         self._owner = owner
         self._members = members
         self._digest = digest
+        self._placed = placed
         self._keep: list[Any] = []  # objects made on the way must outlive the memo, which goes by id
         self._strings: dict[str, str] = {}
         self.places: set[int] = set()  # ids of what is pickled by its parts, and so not in the memo
         self.differs = False
         self.constants = False
+        self.files: set[str] = set()
 
     def persistent_id(self, value: Any) -> Any:
         kind = type(value)
@@ -277,8 +283,10 @@ class Pickler(pickle.Pickler):
             return _cell, (), content, None, None, _cell_state
         if kind is types.CodeType:
             self.differs = True
+            self.files.add(value.co_filename)
             if self._digest:
-                return _code, (_bytes(repr(code_parts(value))),)
+                parts = (code_parts(value), code_places(value)) if self._placed else code_parts(value)
+                return _code, (_bytes(repr(parts)),)
             return _code, (marshal.dumps(value, 2),)
         if kind is types.ModuleType:
             return _module, (_bytes(value.__name__),)
@@ -495,6 +503,19 @@ def code_parts(code: types.CodeType) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def code_places(code: types.CodeType, lines: list[str] | None = None) -> tuple[Any, ...]:
+    """Where a code object, with those nested in it, stands: what tracebacks, warnings and `inspect` show of it.
+
+    With the `lines` of its file, what is written there is part of it.
+    """
+    inner = [code_places(const, lines) for const in code.co_consts if isinstance(const, types.CodeType)]
+    table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
+    last = max((line for _, line in dis.findlinestarts(code) if line is not None), default=code.co_firstlineno)
+    text = lines and lines[code.co_firstlineno - 1 : last]
+    file = next((code.co_filename[len(root) :] for root in ROOTS if code.co_filename.startswith(root)), code.co_filename)
+    return (file, code.co_firstlineno, table, text, inner)
+
+
 def _constant(const: Any) -> Any:
     # Equal constants of other types (1, 1.0, True) and the two zeros differ by this.
     if isinstance(const, frozenset):
@@ -612,21 +633,23 @@ class Dumped(NamedTuple):
     ids: set[int]  # of the objects in it; temporary ones among them
     differs: bool  # whether a pickle for carrying is another than one for a digest
     constants: bool  # whether there are constants of steps in it
+    files: frozenset[str]  # that the code in it comes from
 
 
 def dump(
-    values: list[Any], owner: dict[int, str], members: tuple[str, ...], digest: bool, limit: int
+    values: list[Any], owner: dict[int, str], members: tuple[str, ...], digest: bool, limit: int, placed: bool = False
 ) -> Dumped:
     """Pickles the values of `members`; raises whatever the objects raise, or [`Uncarryable`].
 
-    Above `limit` bytes only the digest is made.
+    Above `limit` bytes only the digest is made; where it is `placed`, it tells where code stands as well.
     """
     sink = _Sink(digest, limit)
-    pickler = Pickler(sink, owner, frozenset(members), digest)
+    pickler = Pickler(sink, owner, frozenset(members), digest, placed)
     pickler.dump(values)
     _own_buffer.clear()
     ids = pickler.places.union(map(identity, map(_second, pickler.memo.copy().values())))
-    return Dumped(sink.digest(members) if digest else "", sink.bytes(), ids, pickler.differs, pickler.constants)
+    found = sink.digest(members) if digest else ""
+    return Dumped(found, sink.bytes(), ids, pickler.differs, pickler.constants, frozenset(pickler.files))
 
 
 def load(data: memoryview) -> Any:

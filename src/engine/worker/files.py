@@ -34,6 +34,7 @@ class Files:
     def __init__(self, directory: str, spool: str) -> None:
         self.directory = directory
         self.root = os.path.join(directory, "")
+        self.roots = (self.root,)  # that, and where it was before this process moved
         self.spool = spool  # a directory for copies of files as they were before a step changed them
         self.active = False
         self.ignored: frozenset[str] = frozenset()
@@ -49,6 +50,7 @@ class Files:
         """Follows another directory from now on."""
         self.directory = directory
         self.root = os.path.join(directory, "")
+        self.roots += (self.root,)
 
     def clear(self) -> None:
         self.reads: dict[str, str] = {}  # path -> "content", "exists" or "list"
@@ -58,6 +60,7 @@ class Files:
         self.doubts: list[str] = []
         self.clock: set[str] = set()
         self.everything = False
+        self.saw_frames = False  # whether something looked at the frames of the step
 
     def relative(self, path: str) -> str:
         if path.startswith(self.root):
@@ -415,7 +418,19 @@ def _on_list(files: Files, args: tuple[Any, ...]) -> None:
     files.note_read(args[0] if args and args[0] is not None else ".", "list")
 
 
+def _on_frame(files: Files, args: tuple[Any, ...]) -> None:
+    """Who asks for a frame may go on to those below it, and see on which lines they are."""
+    frame = args[0] if args else None
+    while frame is not None and not files.saw_frames:
+        name = frame.f_code.co_filename
+        if name.startswith("<frozen importlib"):
+            return  # modules look at who imports them to name what they make
+        files.saw_frames = name.startswith(files.roots)
+        frame = frame.f_back
+
+
 _HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
+    "sys._getframe": _on_frame,
     "open": _on_open,
     "os.remove": _on_remove,
     "os.rmdir": _on_remove,

@@ -15,7 +15,7 @@ import sys
 import types
 from typing import Any, Callable, Collection, Iterable
 
-from . import changes, libraries, process, standard
+from . import changes, libraries, module as own_module, process, standard
 from .piece import OTHERWISE, Piece, Value
 
 _ABSENT = object()
@@ -67,7 +67,7 @@ def _decode(data: Any) -> str:
 class Hidden:
     """All hidden state of this process, and what the run began with."""
 
-    def __init__(self, values: dict[str, Value]) -> None:
+    def __init__(self, values: dict[str, Value], namespace: dict[str, Any]) -> None:
         self.values = values  # what is other than at the beginning, as of the last look
         self.environ = Environ()
         self._environ_seen = self.environ.base
@@ -75,6 +75,7 @@ class Hidden:
             "@cwd": Piece(os.getcwd, os.chdir),
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
+            **own_module.pieces(namespace),
             **process.pieces(),
             **standard.REGISTERED.pieces(),
         }

@@ -324,15 +324,10 @@ def install(worker: Any) -> None:
     ipython.install(worker.shown.display, shell)
 
 
-def silenced(worker: Any, filename: str, node: ast.stmt) -> bool:
-    """Whether a notebook would not show the value because of a final semicolon."""
-    import linecache
-
-    if not worker.shown.inline:
-        return False
-    lines = linecache.getlines(filename)
-    tail = "".join(lines[(node.end_lineno or 1) - 1 :])
-    return tail.split("#")[0].rstrip().endswith(";")
+def ends_silently(text: str, last: ast.stmt) -> bool:
+    """Whether a notebook would not show the value of the last statement because of a semicolon after it."""
+    rest = text.encode("utf-8", "surrogatepass").splitlines(keepends=True)[(last.end_lineno or 1) - 1 :]
+    return b"".join(rest)[last.end_col_offset or 0 :].lstrip().startswith(b";")
 
 
 def run_async(tree: ast.Module, filename: str, namespace: dict[str, Any]) -> Any:

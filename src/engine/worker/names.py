@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-import hashlib
 import sys
 import types
 from typing import Any, FrozenSet, Iterable, NamedTuple
@@ -141,19 +140,12 @@ def _constant_words(const: Any, words: set[str]) -> None:
             _constant_words(item, words)
 
 
-def text_digest(source: str) -> str:
-    return hashlib.blake2b(b"text\0" + source.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
-
-
-_LINE_WORDS = frozenset("f_lineno tb_lineno co_firstlineno getsource getsourcelines print_exc format_exc print_stack "
-                        "traceback inspect __file__ co_lines format_exception extract_stack findsource".split())  # fmt: skip
-
-
-def line_aware(code: types.CodeType, digest: str, source: str) -> str:
-    """Code that looks at its own lines has read its text: there a comment counts."""
-    if code_names(code).words & _LINE_WORDS:
-        return text_digest(source)
-    return digest
+# Who names one of these may look at where code stands, or at the text that stands there.
+PLACE_WORDS = frozenset(
+    "f_lineno tb_lineno lineno co_firstlineno co_lines co_positions co_linetable co_lnotab __code__ gi_code cr_code ag_code "
+    "__firstlineno__ getsource getsourcelines findsource getframeinfo inspect dis linecache print_exc format_exc print_stack "
+    "traceback format_exception extract_stack catch_warnings __file__ cProfile profile pstats tracemalloc faulthandler".split()
+)
 
 
 _CLOCK_WORDS = {

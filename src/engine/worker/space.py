@@ -68,6 +68,15 @@ class Component(NamedTuple):
     digest: str
     refs: tuple[str, ...]  # definitions that its values refer to by name
     uncarryable: str | None  # why it has no faithful form as bytes
+    placed: str | None = None  # where there is code in it: a digest that tells where that stands as well
+    files: frozenset[str] = frozenset()  # that the code in it comes from
+
+    def told(self) -> dict[str, Any]:
+        """As the engine hears of it."""
+        return {
+            "digest": self.digest, "members": self.members, "refs": self.refs, "uncarryable": self.uncarryable,
+            "placed": self.placed,
+        }  # fmt: skip
 
 
 class Space:
@@ -200,7 +209,7 @@ class Space:
             for name in names:
                 self.components[name] = component
                 old = before.get(name)
-                if old is None or old.digest != component.digest or old.members != component.members:
+                if old is None or (old.digest, old.placed, old.members) != (component.digest, component.placed, component.members):
                     changed.add(name)
         return changed
 
@@ -299,7 +308,11 @@ class Space:
                 digest = dumped.digest
                 if dumped.constants and len(members) == 1:
                     digest = self._told_apart(members[0], digest, rebound, before)
-                return Component(members, digest, tuple(sorted(refs)), None)
+                placed = None
+                if dumped.files:
+                    where = codec.dump(values, self.walker.owner, members, True, 0, placed=True).digest
+                    placed = hashlib.blake2b(f"{digest}\0{where}".encode(), digest_size=32).hexdigest()
+                return Component(members, digest, tuple(sorted(refs)), None, placed, dumped.files)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:

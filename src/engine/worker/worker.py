@@ -21,12 +21,11 @@ import time
 import types
 from typing import Any
 
-from . import calls, closure, codec, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, uses, walk, wall, wire
+from . import calls, closure, codec, compiled, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
 _COROUTINE = 0x80
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # Pieces that who draws from them changes, each with the word that tells who looks at one.
 GENERATORS = {"@random": "getstate", "@numpy:random": "get_state", "@torch:random": "get_rng_state"}
 
@@ -42,7 +41,7 @@ class Worker:
         self.namespace["__builtins__"] = builtins
         codec.NAMESPACE = self.namespace
         self.space = space.Space(self.namespace)
-        self.hidden = hidden.Hidden(self.space.hidden)
+        self.hidden = hidden.Hidden(self.space.hidden, self.namespace)
         self.shown = shown.Shown()
         self.steps: dict[str, str] = {}  # file name -> step id
         self.local: dict[str, str] = {}  # modules from the run's directory -> file
@@ -65,6 +64,7 @@ class Worker:
     def set_up(self, message: dict[str, Any]) -> None:
         """Makes the process a run's: directory, seeds, what steps find in builtins."""
         self.directory = self.home = message["dir"]
+        codec.ROOTS.append(os.path.join(self.directory, ""))
         self.seed = message["seed"]
         wall.be_reaper()
         self._take_view(message.get("wall"))
@@ -238,6 +238,7 @@ class Worker:
         """Works in another directory from now on; what names the old one absolutely still finds that."""
         old, self.directory = self.directory, copy
         self.hidden.move(self.home, copy)
+        codec.ROOTS.append(os.path.join(copy, ""))
         sys.path[:] = [copy if path == old else path for path in sys.path]
         inner = os.path.relpath(os.getcwd(), old)
         os.chdir(copy if inner.startswith("..") else os.path.join(copy, inner))
@@ -245,24 +246,17 @@ class Worker:
 
     # -- a step -------------------------------------------------------------------------------------------
 
-    def _compile(self, source: str, filename: str) -> tuple[ast.Module, types.CodeType, str]:
-        tree, text = magics.parse(source, filename)
-        code = compile(tree, filename, "exec", flags=_FLAGS, dont_inherit=True)
-        # The digest is of what runs: comments and blank lines leave it as it is.
-        parts = repr(codec.code_parts(code)).encode("utf-8", "surrogatepass")
-        return tree, code, hashlib.blake2b(parts, digest_size=32).hexdigest()
-
     def _compile_only(self, message: dict[str, Any], source: str) -> None:
         try:
-            tree, code, digest = self._compile(source, message["file"])
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            step = compiled.compiled(source, message["file"])
+        except compiled.FAULTS as error:
             described = errors.describe(error, {message["file"]: message["step"]})
-            self.wire.send({"code": names.text_digest(source), "error": described})
+            self.wire.send({"codes": [compiled.text_digest(source)] * 3, "error": described})
             return
-        used = uses.uses_of(tree, code, message["file"])
+        used = uses.uses_of(step.tree, step.code, message["file"])
         self.wire.send({
-            "code": names.line_aware(code, digest, source), "loads": sorted(uses.exposed(used)), "stores": sorted(used.whole.stores),
-            "imports": uses.imports(tree),
+            "codes": step.digests(), "loads": sorted(uses.exposed(used)), "stores": sorted(used.whole.stores),
+            "imports": uses.imports(step.tree),
         })  # fmt: skip
 
     def _run(self, message: dict[str, Any], source: str) -> None:
@@ -273,12 +267,11 @@ class Worker:
         self.shown.items = []
         error: BaseException | None = None
         try:
-            tree, code, digest = self._compile(source, filename)
-            used = uses.uses_of(tree, code, filename)
-            digest = names.line_aware(code, digest, source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as failure:
+            text = compiled.compiled(source, filename)
+            used = uses.uses_of(text.tree, text.code, filename)
+        except compiled.FAULTS as failure:
             described = errors.describe(failure, self.steps)
-            self.wire.send({"code": names.text_digest(source), "error": described, "us": 0, "observation": {}})
+            self.wire.send({"error": described, "us": 0, "observation": {"code": compiled.text_digest(source)}})
             return
         before = self.bindings or space.Bindings(self.namespace)
         self.bindings = None
@@ -292,7 +285,7 @@ class Worker:
         # Who sets attributes by computed names may do so to a module as soon as it is imported.
         self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
         self.hidden.before_step()
-        self.clock = self._clock(tree, filename, pre)
+        self.clock = self._clock(text.tree, filename, pre)
         calls.ASKER.begin(step)
         last: Any = None
         self.known_answers, self.answers = list(message.get("answers", ())), []
@@ -302,7 +295,7 @@ class Worker:
         self.files.active = True
         try:
             self._trace(*self.traced)
-            last = self._execute(tree, code, filename)
+            last = self._execute(text, filename)
             if last is not None:
                 item = shown.forms(last)
                 item["last"] = True
@@ -321,7 +314,7 @@ class Worker:
         self.files.active = False
         _ignore_interrupts()
         calls.ASKER.finish()
-        reply: dict[str, Any] = {"us": took, "code": digest}
+        reply: dict[str, Any] = {"us": took}
         last = None
         if error is not None:
             error.__traceback__ = error.__traceback__ and _own_part(error.__traceback__)
@@ -340,9 +333,8 @@ class Worker:
         self._mend_streams()
         self.files.settle()
         self.files.note_new()
-        del code, tree
         reply["displays"] = self.shown.items
-        observed, blob = self._observe(before, pre, digest, failed)
+        observed, blob = self._observe(before, pre, text, failed, filename)
         reply["observation"] = observed
         self.wire.send(reply, blob)
 
@@ -353,26 +345,22 @@ class Worker:
         if profile is not _getprofile():
             _setprofile(profile)
 
-    def _execute(self, tree: ast.Module, code: types.CodeType, filename: str) -> Any:
+    def _execute(self, step: compiled.Compiled, filename: str) -> Any:
         """Runs the step; the value of a last expression comes back."""
-        body = tree.body
+        body = step.tree.body
         namespace = self.namespace
-        if code.co_flags & _COROUTINE:
-            return magics.run_async(tree, filename, namespace)
-        if body and isinstance(body[-1], ast.Expr):
-            tail = ast.Expression(body[-1].value)
-            second = compile(tail, filename, "eval", flags=_FLAGS, dont_inherit=True)
+        if step.code.co_flags & _COROUTINE:
+            return magics.run_async(step.tree, filename, namespace)
+        if step.tail is not None:
             if len(body) > 1:
-                head = ast.Module(body[:-1], tree.type_ignores)
-                code = compile(head, filename, "exec", flags=_FLAGS, dont_inherit=True)
+                head = ast.Module(body[:-1], step.tree.type_ignores)
+                code = compile(head, filename, "exec", flags=compiled.FLAGS, dont_inherit=True)
                 codec.learn_constants(code, filename)
                 exec(code, namespace)
-            value = eval(second, namespace)
-            if magics.silenced(self, filename, body[-1]):
-                return None
-            return value
-        codec.learn_constants(code, filename)
-        exec(code, namespace)
+            value = eval(step.tail, namespace)
+            return None if step.silent and self.shown.inline else value
+        codec.learn_constants(step.code, filename)
+        exec(step.code, namespace)
         return None
 
     def _input(self, prompt: object = "", /) -> str:
@@ -412,7 +400,7 @@ class Worker:
         if "recorded" not in pre.words:
             return names.clock_words(pre.words)
         bare = calls.without_recorded(tree)
-        code = compile(bare, filename, "exec", flags=_FLAGS, dont_inherit=True)
+        code = compile(bare, filename, "exec", flags=compiled.FLAGS, dont_inherit=True)
         return names.clock_words(closure.Ahead(self, uses.uses_of(bare, code, filename)).whole.words)
 
     def once(self, name: str, function: Any) -> Any:
@@ -450,7 +438,7 @@ class Worker:
     # -- what it used and changed -------------------------------------------------------------------------
 
     def _observe(
-        self, before: "space.Bindings", pre: "closure.Closure", digest: str, failed: bool
+        self, before: "space.Bindings", pre: "closure.Closure", step: compiled.Compiled, failed: bool, filename: str
     ) -> tuple[dict[str, Any], bytes]:
         namespace, known = self.namespace, self.space.components
         hidden_values = self.space.hidden
@@ -481,7 +469,9 @@ class Worker:
         for name in loads | hidden_loads:
             component = known.get(name)
             reads[name] = component.digest if component is not None else None
-        stamp = self._stamp(digest, {n: d for n, d in reads.items() if n not in unchanged})
+        plain, placed, located = step.digests()
+        used = {n: (d, known[n].placed if n in known else None) for n, d in reads.items() if n not in unchanged}
+        stamp = self._stamp(located, used)
         touched = {n for n in loads | hidden_loads if n in known and self._mutable(n)} | rebound | hidden_changed
         # An identity can come back: what may have been stored is looked at whatever it says.
         touched |= {n for n in pre.stores if n in namespace and n not in space.HIDDEN}
@@ -509,19 +499,18 @@ class Worker:
             if component is None:
                 writes[name] = None
                 continue
-            writes[name] = {
-                "digest": component.digest, "members": component.members, "refs": component.refs,
-                "uncarryable": component.uncarryable,
-            }  # fmt: skip
-            if component.digest not in sent and component.uncarryable is None:
-                sent.add(component.digest)
+            writes[name] = component.told()
+            key = component.placed or component.digest
+            if key not in sent and component.uncarryable is None:
+                sent.add(key)
                 try:
                     data = self.space.carry(component)
                 except Exception as error:
                     writes[name]["uncarryable"] = errors.text_of(error, 120) or type(error).__name__
                     continue
                 if data is not None:
-                    values.append({"digest": component.digest, "members": component.members, "size": len(data)})
+                    key = component.placed or component.digest
+                    values.append({"digest": key, "members": component.members, "size": len(data)})
                     blobs.append(data)
         self.space.told()
         self.bindings = after
@@ -537,7 +526,21 @@ class Worker:
             clock.add("entropy")
         if calls.ASKER.failed:
             clock.add("an agent, which gave no answer")
+        saw_text = failed or self.files.saw_frames or not names.PLACE_WORDS.isdisjoint(pre.words)
+        # Where what it made stands is part of that.
+        made = [component for name in writes if (component := components.get(name)) is not None]
+        kept_alive = any(written and written["uncarryable"] for written in writes.values())
+        came_along = any(component.files - {filename} for component in made)
+        if saw_text:
+            code = compiled.text_digest(step.source)
+        elif kept_alive or came_along:
+            code = located
+        else:
+            code = placed if step.leaves_code() else plain
         observed = {
+            "code": code,
+            "anywhere": code == plain,
+            "saw_places": saw_text or kept_alive or came_along,
             "reads": reads,
             "saw_names": self._seen_names(before, dynamic or pre.ordered) if dynamic or pre.listed else None,
             "saw_order": dynamic or pre.ordered,
@@ -575,7 +578,7 @@ class Worker:
     def _stamp(self, digest: str, reads: dict[str, Any]) -> str:
         """Stands for all that the step used: what it makes is the same when this is the same."""
         # What was absent says only which modules this process happens to have loaded.
-        parts = [digest, repr(sorted(item for item in reads.items() if item[1] is not None))]
+        parts = [digest, repr(sorted(item for item in reads.items() if item[1][0] is not None))]
         # A module is looked for only where it was not imported before: that says nothing of what the step makes.
         for path in sorted(self.files.reads.keys() - self.files.imports):
             parts.append(f"{self.files.relative(path)} {files.mark(path)}")
@@ -703,10 +706,7 @@ class Worker:
         found = {}
         for name, component in self.space.components.items():
             if name in touched:
-                found[name] = {
-                    "digest": component.digest, "members": component.members, "refs": component.refs,
-                    "uncarryable": component.uncarryable,
-                }  # fmt: skip
+                found[name] = component.told()
         self.wire.send({"ok": not bad, "bad": bad, "components": found})
 
     def _inside(self, message: dict[str, Any]) -> None:

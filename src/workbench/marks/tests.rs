@@ -61,7 +61,13 @@ fn ran(id: &str, reads: &[(&str, &str)], writes: &[(&str, &str)]) -> Made {
                 let digest = Digest::of(value);
                 (
                     Name::from(*name),
-                    Some(Written { digest, members: vec![Name::from(*name)], refs: Vec::new(), uncarryable: None }),
+                    Some(Written {
+                        digest,
+                        members: vec![Name::from(*name)],
+                        refs: Vec::new(),
+                        uncarryable: None,
+                        placed: None,
+                    }),
                 )
             })
             .collect(),
