@@ -15,7 +15,7 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 30] = [
+const MODULES: [(&str, &str); 31] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
@@ -41,6 +41,7 @@ const MODULES: [(&str, &str); 30] = [
     ("shown", include_str!("worker/shown.py")),
     ("space", include_str!("worker/space.py")),
     ("standard", include_str!("worker/standard.py")),
+    ("state_of_modules", include_str!("worker/state_of_modules.py")),
     ("uses", include_str!("worker/uses.py")),
     ("walk", include_str!("worker/walk.py")),
     ("wall", include_str!("worker/wall.py")),

@@ -313,6 +313,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "inline" => "how figures are shown".into(),
         "cwd" => "the working directory".into(),
         "sys:path" => "the module search path".into(),
+        "sys:argv" => "the arguments of the program".into(),
         "held" => "what steps left open".into(),
         "recursionlimit" => "the recursion limit".into(),
         "warnings" => "the warnings filters".into(),
@@ -352,6 +353,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         other => match other.split_once(':') {
             Some(("env", variable)) => format!("environment variable {variable}"),
             Some(("main", name)) => format!("the run's own {name}"),
+            Some(("state", module)) => format!("what module {module} holds"),
             _ => format!("attribute {}", other.trim_start_matches(':').replace(':', ".")),
         },
     })

@@ -152,5 +152,7 @@ fn shown(execution: &Execution, dir: &Path) -> String {
         (error.line, error.columns, stack.collect::<Vec<_>>())
     });
     let text = format!("{:?} {displays:?} {place:?}", execution.output.text(Stream::Stderr));
-    text.replace(&*dir.to_string_lossy(), "")
+    let parts: Vec<_> =
+        text.split(" at 0x").map(|part| part.trim_start_matches(|c: char| c.is_ascii_hexdigit())).collect();
+    parts.concat().replace(&*dir.to_string_lossy(), "")
 }

@@ -9,6 +9,7 @@ mod failing;
 mod halts;
 mod harness;
 mod held;
+mod kinds;
 mod libraries;
 mod limits;
 mod long;

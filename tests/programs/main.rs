@@ -112,7 +112,8 @@ fn follow(
         if let Some((old, seen)) = &before {
             let ideal = program.ideal(old, seen, &expected);
             // The probe reads everything.
-            let own = |id: &&String| **id != making::PROBE;
+            let remarked = program.remarked(old);
+            let own = |id: &&String| **id != making::PROBE && !remarked.contains(id);
             let mut tally = tally.lock().unwrap();
             tally.steps += steps.len() - 1;
             tally.ran += told.ran.iter().filter(own).count();

@@ -194,6 +194,16 @@ impl Program {
         self.steps.sort_by_key(|step| step.place);
     }
 
+    /// Steps in which only a remark is another: they are edited, and may run for it.
+    pub fn remarked(&self, old: &Self) -> Vec<String> {
+        let then = old.steps();
+        let only_remarks = |(id, text): &(String, String)| {
+            let old = then.iter().find(|(other, _)| other == id)?;
+            (old.1 != *text && without_remarks(&old.1) == without_remarks(text)).then(|| id.clone())
+        };
+        self.steps().iter().filter_map(only_remarks).collect()
+    }
+
     /// How many steps had to run: new or other code, or something that they used differs between the two true runs.
     pub fn ideal(&self, old: &Self, seen: &Seen, now: &Seen) -> usize {
         let (then, present) = (old.steps(), self.steps());

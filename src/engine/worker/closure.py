@@ -6,7 +6,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Iterable
 
-from . import hidden, names, walk
+from . import hidden, names, state_of_modules, walk
 
 if TYPE_CHECKING:
     from . import uses
@@ -47,6 +47,8 @@ class Closure:
             if name not in namespace:
                 self.builtin_names.add(name)
                 continue
+            if own.attributes and isinstance(namespace[name], type):
+                self._add_class(namespace[name])
             # What shares a component can be reached through it.
             component = space_.components.get(name)
             for member in component.members if component is not None else (name,):
@@ -58,15 +60,29 @@ class Closure:
                     self._take(code)
                     todo += code.loads
                 todo += reach.refs
+                self.dynamic |= reach.dynamic
                 self._add_modules(reach.modules)
                 self.tops |= reach.tops
-        self._add_modules(word for word in self.words if word in sys.modules)
+        self._add_modules([word for word in self.words if word in sys.modules])
         if self.words & names.DYNAMIC:
             self.dynamic = True
+        if not self.words.isdisjoint(_BY_NAME) or not (
+            self.words.isdisjoint(_PICKLERS) or self.words.isdisjoint(_UNPICKLING)
+        ):
+            self.listed |= not self.words.isdisjoint(_BY_NAME)
+            more = space_.walker.definitions - self.names
+            if more:
+                self.add(more, _NOTHING, deferred)
+
+    def _add_class(self, kind: type) -> None:
+        """A class of a library, whatever it is called here: attributes of it may be set."""
+        if type(kind.__module__) is str and kind.__module__ not in ("__main__", "builtins"):
+            self.words.add(kind.__name__)
+            self._add_modules([kind.__module__])
 
     def arrived(self) -> None:
         """After the step: modules that it named and that were not there before."""
-        self._add_modules(word for word in self.words if word in sys.modules)
+        self._add_modules([word for word in self.words if word in sys.modules])
 
     def _add_modules(self, modules: Iterable[str]) -> None:
         for name in modules:
@@ -81,11 +97,16 @@ class Closure:
             path = self.worker.local.get(name)
             if path is not None:
                 self.worker.files.reads.setdefault(path, "content")
+                for body in state_of_modules.codes(sys.modules[name]):
+                    code = names.code_names(body)
+                    self.words |= code.words
+                    self.attributes |= code.attributes
+                    self._add_modules(word for word in code.words if word in sys.modules)
                 self._add_modules(
                     value.__name__ for value in vars(sys.modules[name]).values()
                     if type(value) is types.ModuleType and value.__name__ in self.worker.local
                 )  # fmt: skip
-            for word in self.words:
+            for word in list(self.words):
                 if f"{name}.{word}" in sys.modules:
                     self._add_modules([f"{name}.{word}"])
 
@@ -113,6 +134,10 @@ class Closure:
 
 
 _CALLED = frozenset("@signals @trace @logging @codecs @codecs:errors @copyreg @sqlite3 @pandas:accessors".split())
+# Who unpickles, and who goes through what is defined, has the use of every function and class that stands under a name.
+_PICKLERS = frozenset("pickle _pickle cloudpickle dill joblib shelve".split())
+_UNPICKLING = frozenset("load loads Unpickler open".split())
+_BY_NAME = frozenset("read_pickle __subclasses__ unittest".split())
 _NOTHING = names.CodeNames(*[frozenset()] * 5)
 
 

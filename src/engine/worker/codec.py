@@ -25,7 +25,7 @@ import types
 from typing import Any, Callable, NamedTuple
 
 _HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
-_CLASS_PARTS = frozenset(
+CLASS_PARTS = frozenset(
     ("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__static_attributes__", "__firstlineno__", "_abc_impl",
      "__abstractmethods__", "__annotate_func__", "__annotations_cache__")
 )  # fmt: skip
@@ -238,7 +238,7 @@ class Pickler(pickle.Pickler):
     """Pickles values of the run's namespace. `digest` leaves out where code stands in its file, unless it is `placed`."""
 
     def __init__(
-        self, file: "_Sink", owner: dict[int, str], members: frozenset[str], digest: bool, placed: bool
+        self, file: "Sink", owner: dict[int, str], members: frozenset[str], digest: bool, placed: bool
     ) -> None:
         super().__init__(file, 5, buffer_callback=file.buffer)
         self._owner = owner
@@ -250,6 +250,7 @@ class Pickler(pickle.Pickler):
         self.places: set[int] = set()  # ids of what is pickled by its parts, and so not in the memo
         self.differs = False
         self.constants = False
+        self._nans: dict[int, bytes] = {}
         self.files: set[str] = set()
 
     def persistent_id(self, value: Any) -> Any:
@@ -263,6 +264,9 @@ class Pickler(pickle.Pickler):
                 self.differs = self.constants = True
                 if not self._digest:
                     return constant[1], *value
+        elif kind is float and value != value:
+            # One is in a list by being that very one.
+            return self._nans.setdefault(identity(value), _name_of_nan(value) or b"%d" % len(self._nans))
         return None
 
     def reducer_override(self, value: Any) -> Any:
@@ -288,6 +292,8 @@ class Pickler(pickle.Pickler):
                 parts = (code_parts(value), code_places(value)) if self._placed else code_parts(value)
                 return _code, (_bytes(repr(parts)),)
             return _code, (marshal.dumps(value, 2),)
+        if kind is types.ModuleType and sys.modules.get(value.__name__) is not value:
+            raise Uncarryable("a module that is not among those imported")
         if kind is types.ModuleType:
             return _module, (_bytes(value.__name__),)
         if isinstance(value, type):
@@ -310,6 +316,9 @@ class Pickler(pickle.Pickler):
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
         if kind is staticmethod or kind is classmethod:
             return kind, (value.__func__,)
+        if kind is types.MethodType:
+            # By default it is looked up by its function's name, which may be another's.
+            return types.MethodType, (value.__func__, value.__self__)
         if kind.__name__ == "_lru_cache_wrapper":
             raise Uncarryable("a function with a cache")  # pickle would refer to it by name and lose the cache
         if kind in (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType):
@@ -318,8 +327,12 @@ class Pickler(pickle.Pickler):
             raise Uncarryable("a traceback")
         if isinstance(value, io.IOBase):
             raise Uncarryable("an open file")
-        if isinstance(value, BaseException) and value.__traceback__ is not None:
-            raise Uncarryable("an exception with its traceback")
+        if isinstance(value, BaseException):
+            return self._reduce_exception(value)
+        if module == "numpy" and kind.__name__ == "void" and value.base is not None:
+            raise Uncarryable("a row of an array")
+        if is_array(value) and value.base is not None:
+            raise Uncarryable("an array that shows another's memory")
         if module.startswith("matplotlib."):
             raise Uncarryable("a figure or a part of one")
         return NotImplemented
@@ -335,7 +348,7 @@ class Pickler(pickle.Pickler):
         module = value.__module__
         state = (
             value.__defaults__, value.__kwdefaults__, _pairs(value.__dict__), _annotations(value),
-            None if self._digest else value.__doc__, _bytes(module) if type(module) is str else None,
+            _own_doc(value) if self._digest else value.__doc__, _bytes(module) if type(module) is str else None,
         )  # fmt: skip
         self._keep.append(state)
         self.places.add(identity(value.__dict__))
@@ -354,7 +367,7 @@ class Pickler(pickle.Pickler):
         if meta.__name__ not in _SIMPLE_METAS and not self._digest:
             raise Uncarryable(f"a class made by {meta.__name__}")
         slots = value.__dict__.get("__slots__")
-        hidden = set(_CLASS_PARTS)
+        hidden = set(CLASS_PARTS)
         if slots is not None:
             hidden.update((slots,) if isinstance(slots, str) else slots)
         state = _pairs({k: v for k, v in value.__dict__.items() if k not in hidden})
@@ -364,9 +377,7 @@ class Pickler(pickle.Pickler):
 
     def _reduce_object(self, value: Any, kind: type) -> Any:
         if isinstance(value, BaseException):
-            if value.__traceback__ is not None:
-                raise Uncarryable("an exception with its traceback")
-            return NotImplemented
+            return self._reduce_exception(value)
         base = next((b for b in kind.__mro__ if b.__module__ != "__main__" and b is not object), object)
         if base.__module__ in ("typing", "abc", "collections.abc"):
             base = object
@@ -416,6 +427,21 @@ class Pickler(pickle.Pickler):
         self._keep += [content, state]
         return _object_like, (kind, base, None), state, None, None, _object_state
 
+    def _reduce_exception(self, value: BaseException) -> Any:
+        """By what its class says, unless that leaves out what it came from or is about."""
+        if value.__traceback__ is not None:
+            raise Uncarryable("an exception with its traceback")
+        about = [getattr(value, name, None) for name in ("__cause__", "__context__", "name", "obj")]
+        if all(part is None for part in about) or isinstance(value, ImportError):
+            return NotImplemented
+        if not self._digest:
+            raise Uncarryable("an exception with its cause")
+        reduced = value.__reduce_ex__(4)
+        if not isinstance(reduced, tuple):
+            return NotImplemented
+        self._keep += [reduced, about]
+        return _exception, (reduced, about, value.__suppress_context__)
+
     def _reduce_array(self, value: Any, kind: type) -> Any:
         import numpy
 
@@ -452,10 +478,21 @@ class Pickler(pickle.Pickler):
 class Unpickler(pickle.Unpickler):
     """Reads what [`Pickler`] wrote."""
 
-    @staticmethod
-    def persistent_load(what: Any) -> Any:
+    def persistent_load(self, what: Any) -> Any:
         """The very string that it is given, or the constant that is meant."""
+        if type(what) is bytes:
+            return _named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else _constant_of(what[0], what[1:])
+
+
+def _named_nan(name: bytes) -> Any:
+    """What others hold as their "not a number"."""
+    module, _, word = name.decode().rpartition(".")
+    return getattr(sys.modules.get(module), word, None) if module else None
+
+
+def _name_of_nan(value: float) -> bytes | None:
+    return next((name for name in (b"numpy.nan", b"math.nan") if _named_nan(name) is value), None)
 
 
 class _Owned:
@@ -479,6 +516,24 @@ def _owned(value: Any, flags: Any) -> Any:
     data = pickle.PickleBuffer(value.ravel(order="K").data)
     _own_buffer[:] = [data]
     return _array, (data, value.dtype, value.shape, order, bool(flags.writeable))
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of numpy's, or of a class made of that."""
+    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    return array is not None and isinstance(value, array)
+
+
+def _own_doc(function: types.FunctionType) -> Any:
+    """The text that describes a function, where it is another than its code has."""
+    consts = function.__code__.co_consts
+    own = consts[0] if consts and type(consts[0]) is str else None
+    return None if function.__doc__ is own else function.__doc__ or ""
+
+
+def _exception(*parts: Any) -> None:
+    """Only ever named in what is digested."""
+    raise ValueError("an exception with its cause is not brought over")
 
 
 def _pairs(named: Any) -> list[tuple[bytes, Any]]:
@@ -519,8 +574,11 @@ def code_places(code: types.CodeType, lines: list[str] | None = None) -> tuple[A
 def _constant(const: Any) -> Any:
     # Equal constants of other types (1, 1.0, True) and the two zeros differ by this.
     if isinstance(const, frozenset):
-        return ("frozenset", sorted(map(repr, const)))
-    return (type(const).__name__, repr(const))
+        return ("frozenset", sorted(repr(_constant(item)) for item in const))
+    if isinstance(const, tuple):
+        return ("tuple", [*map(_constant, const)])
+    # A very long number has no text by default.
+    return (type(const).__name__, hex(const) if type(const) is int else repr(const))
 
 
 # The memory of the array that is being pickled: hashed and kept where it is, never copied into the pickle.
@@ -568,7 +626,7 @@ def _digests(raw: memoryview) -> bytes:
     return b"".join(digest or hashlib.sha256(part).digest() for digest, part in zip(found, parts))
 
 
-class _Sink:
+class Sink:
     """Takes a pickle as it is made: hashes it, keeps it up to a limit, or both."""
 
     def __init__(self, hashed: bool, limit: int) -> None:
@@ -643,13 +701,18 @@ def dump(
 
     Above `limit` bytes only the digest is made; where it is `placed`, it tells where code stands as well.
     """
-    sink = _Sink(digest, limit)
+    sink = Sink(digest, limit)
     pickler = Pickler(sink, owner, frozenset(members), digest, placed)
     pickler.dump(values)
-    _own_buffer.clear()
+    forget_buffer()
     ids = pickler.places.union(map(identity, map(_second, pickler.memo.copy().values())))
     found = sink.digest(members) if digest else ""
     return Dumped(found, sink.bytes(), ids, pickler.differs, pickler.constants, frozenset(pickler.files))
+
+
+def forget_buffer() -> None:
+    """Lets the memory of an array go that was pickled last."""
+    _own_buffer.clear()
 
 
 def load(data: memoryview) -> Any:

@@ -60,6 +60,7 @@ class Files:
         self.doubts: list[str] = []
         self.clock: set[str] = set()
         self.everything = False
+        self.watched: dict[str, Any] = {}  # written to through descriptors from before the step, perhaps
         self.saw_frames = False  # whether something looked at the frames of the step
 
     def relative(self, path: str) -> str:
@@ -100,7 +101,7 @@ class Files:
         if self.apart and _get_ident() in self.apart:
             return
         path = self._path(given)
-        if path is not None and path not in self.writes and self.reads.get(path) != "content":
+        if path is not None and (path not in self.writes or path in self.watched) and self.reads.get(path) != "content":
             if how == "content" or path not in self.reads or (how == "list" and self.reads[path] == "exists"):
                 self.reads[path] = how
 
@@ -127,6 +128,35 @@ class Files:
         self.effects.append((effect, path))
         if path not in self.writes:
             self.writes[path] = self._copy(path)
+            if effect == "write":
+                for other in self._other_names(path):
+                    self.writes.setdefault(other, self._copy(other))
+
+    def _other_names(self, path: str) -> list[str]:
+        """Where else in the run's directory the very file stands: hard links."""
+        try:
+            found = _stat(path, follow_symlinks=False)
+        except OSError:
+            return []
+        if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
+            return []
+        others = []
+        for parent, folders, names in os.walk(self.directory):
+            folders[:] = [f for f in folders if f not in (".reweave", "__pycache__", ".git", "patches")]
+            for other in (os.path.join(parent, name) for name in names):
+                if other != path and _stamp_is(other, found) and self._path(other) is not None:
+                    others.append(other)
+        return others
+
+    def led_to(self, given: Any) -> list[Any]:
+        """What is opened by a path: that, and where links lead from there."""
+        path = self._path(given)
+        if path is None or not path.startswith(self.roots):
+            return [given]
+        real = os.path.realpath(path)
+        if real == path or real == os.path.realpath(self.directory) + path[len(self.root) - 1 :]:
+            return [given]
+        return [given, real]
 
     def note_tree(self, given: Any, effect: str) -> None:
         """A whole tree is renamed or removed: every file in it is."""
@@ -134,8 +164,8 @@ class Files:
         if path is None:
             return
         if os.path.isdir(path) and not os.path.islink(path):
-            for parent, _, names in os.walk(path):
-                for name in names:
+            for parent, folders, names in os.walk(path, topdown=False):
+                for name in [*names, *folders]:
                     self.note_write(os.path.join(parent, name), effect)
         self.note_write(path, effect)
 
@@ -298,6 +328,15 @@ def _is_as_before(path: str, copy: str | None) -> bool:
         return False
 
 
+def _stamp_is(path: str, found: os.stat_result) -> bool:
+    """Whether the very file stands at `path`."""
+    try:
+        here = _stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return (here.st_dev, here.st_ino) == (found.st_dev, found.st_ino)
+
+
 def mark(path: str) -> str:
     """What a file holds, in short: by content while that is cheap, else by size and time."""
     try:
@@ -328,6 +367,14 @@ def _on_open(files: Files, args: tuple[Any, ...]) -> None:
     if isinstance(path, int):
         return
     flags = flags if isinstance(flags, int) else 0
+    places = files.led_to(path)
+    if flags & _WRITE_FLAGS and len(places) > 1:
+        files.note_read(places.pop(0), "exists")  # a link stays what it is
+    for place in places:
+        _note_opened(files, place, flags)
+
+
+def _note_opened(files: Files, path: Any, flags: int) -> None:
     if flags & _WRITE_FLAGS:
         if not flags & os.O_TRUNC:
             files.note_read(path, "content")  # what it makes depends on what was there
@@ -339,23 +386,41 @@ def _on_open(files: Files, args: tuple[Any, ...]) -> None:
             files.effects.append(("read", known))
 
 
+def _within(path: Any, args: tuple[Any, ...], at: int) -> Any:
+    """A path that goes from a directory which is open; -1 stands for the one that the process works in."""
+    fd = args[at] if len(args) > at else None
+    if not isinstance(fd, int) or fd < 0:
+        return path
+    try:
+        return os.path.join(os.readlink(f"/proc/self/fd/{fd}"), _fsdecode(path))
+    except (OSError, TypeError, ValueError):
+        return path
+
+
 def _on_remove(files: Files, args: tuple[Any, ...]) -> None:
-    files.note_read(args[0], "exists")
-    files.note_write(args[0], "delete")
+    path = _within(args[0], args, 1)
+    files.note_read(path, "exists")
+    files.note_write(path, "delete")
 
 
 def _on_rename(files: Files, args: tuple[Any, ...]) -> None:
+    args = (_within(args[0], args, 2), _within(args[1], args, 3))
     files.note_read(args[0], "content")
     told = len(files.effects)
-    files.note_tree(args[0], "delete")
     source, target = files._path(args[0]), files._path(args[1])
+    if source is not None and os.path.isdir(source) and not os.path.islink(source):
+        for parent, _, names in os.walk(source):
+            files.note_read(parent, "list")
+            for name in names:
+                files.note_read(os.path.join(parent, name), "content")
+    files.note_tree(args[0], "delete")
     files.note_tree(args[1], "write")
     if source is not None and target is not None:
         # One thing was done, whatever it comes to for each file.
         files.effects[told:] = [("rename", [files.relative(source), files.relative(target)])]
     if source is not None and target is not None and os.path.isdir(source):
-        for parent, _, names in os.walk(source):
-            for name in names:
+        for parent, folders, names in os.walk(source):
+            for name in [*names, *folders]:
                 inner = os.path.join(parent, name)
                 files.writes.setdefault(target + inner[len(source) :], None)
 
@@ -364,9 +429,17 @@ def _on_path_write(files: Files, args: tuple[Any, ...]) -> None:
     files.note_write(args[0], "write")
 
 
+def _on_path_within(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_write(_within(args[0], args, 2), "write")
+
+
+def _on_symlink(files: Files, args: tuple[Any, ...]) -> None:
+    files.note_write(_within(args[1], args, 2), "write")
+
+
 def _on_link(files: Files, args: tuple[Any, ...]) -> None:
-    files.note_read(args[0], "content")
-    files.note_write(args[1], "write")
+    files.note_read(_within(args[0], args, 2), "content")
+    files.note_write(_within(args[1], args, 3), "write")
 
 
 def _on_process(files: Files, args: tuple[Any, ...]) -> None:
@@ -435,11 +508,11 @@ _HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
     "os.remove": _on_remove,
     "os.rmdir": _on_remove,
     "os.rename": _on_rename,
-    "os.mkdir": _on_path_write,
+    "os.mkdir": _on_path_within,
     "os.truncate": _on_path_write,
-    "os.symlink": _on_link,
+    "os.symlink": _on_symlink,
     "os.link": _on_link,
-    "os.chmod": _on_path_write,
+    "os.chmod": _on_path_within,
     "os.listdir": _on_list,
     "os.scandir": _on_list,
     "subprocess.Popen": _on_process,

@@ -41,6 +41,8 @@ class Holdings:
         self._own: set[str] = set()  # descriptors that are no step's
         self.written: set[str] = set()  # files that are open for writing
         self.new: list[str] = []  # what the last step left, in words
+        self.consumed: set[str] = set()  # files that the last step read on, through descriptors from before it
+        self._stood: dict[str, tuple[str, int]] = {}  # descriptor -> its file, and how far that was read
         self.settle()
 
     def settle(self, others: Collection[str] = ()) -> None:
@@ -64,7 +66,12 @@ class Holdings:
                 if pid not in own and _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"]):
                     found[f"process {pid}"] = "a process"
         self.written.clear()
+        self.consumed.clear()
+        stood, self._stood = self._stood, {}
         for number in self.opened():
+            self._stood[number] = here = _readlink_or(number), _offset(number)
+            if number in stood and stood[number] != here and stood[number][0] == here[0]:
+                self.consumed.add(here[0])
             what = _descriptor(number)
             if what is not None:
                 found[f"fd {number} {what[0]}"] = what[1]
@@ -121,6 +128,21 @@ class Holdings:
                     os.close(own)
             except OSError:
                 continue
+
+
+def _readlink_or(number: str) -> str:
+    try:
+        return _readlink(f"/proc/self/fd/{number}")
+    except OSError:
+        return ""
+
+
+def _offset(number: str) -> int:
+    """How far a file is read or written; nothing of what is no file."""
+    try:
+        return os.lseek(int(number), 0, os.SEEK_CUR) if stat.S_ISREG(_fstat(int(number)).st_mode) else 0
+    except OSError:
+        return 0
 
 
 def _python_threads() -> set[str]:

@@ -15,7 +15,7 @@ import sys
 import types
 from typing import Any, Callable, Collection, Iterable
 
-from . import changes, libraries, module as own_module, process, standard
+from . import changes, libraries, module as own_module, process, standard, state_of_modules
 from .piece import OTHERWISE, Piece, Value
 
 _ABSENT = object()
@@ -25,7 +25,7 @@ _UNKNOWN = object()
 SHARED = "@:"
 _PROCESS_WIDE = frozenset(
     ("sys", name)
-    for name in "stdout stderr stdin excepthook displayhook unraisablehook meta_path path_hooks dont_write_bytecode".split()
+    for name in "stdout stderr stdin tracebacklimit excepthook displayhook unraisablehook meta_path path_hooks dont_write_bytecode".split()
 )
 
 
@@ -74,6 +74,7 @@ class Hidden:
         self.pieces: dict[str, Piece] = {
             "@cwd": Piece(os.getcwd, os.chdir),
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
+            "@sys:argv": Piece(lambda: list(sys.argv), lambda v: setattr(sys, "argv", list(v))),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
             **own_module.pieces(namespace),
             **process.pieces(),
@@ -85,6 +86,8 @@ class Hidden:
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
         self.changes = changes.start()
         self.changes.follow("", sys.modules)
+        self.local: dict[str, str] = {}  # the run's own modules; filled in by the worker
+        self.set_by_steps: set[str] = set()  # attributes that the text of a step sets
         self.seeded: set[str] = set()  # generators that the step set before it drew from them
         self.by_chance = False  # whether it had one seeded by the system
         self.used = libraries.USED  # pieces that it looked at, where they tell
@@ -183,8 +186,11 @@ class Hidden:
             del base[key]
             self.changes.doubt(name)
 
-    def collect(self, values: dict[str, Value]) -> set[str]:
-        """Brings `values` (hidden names to values) up to date; returns the names that are other than before."""
+    def collect(self, values: dict[str, Value], reached: Collection[str]) -> set[str]:
+        """Brings `values` (hidden names to values) up to date; returns the names that are other than before.
+
+        Of the run's own modules only those that were `reached` can have come to another state.
+        """
         self.learn()
         changed: set[str] = set()
 
@@ -199,6 +205,8 @@ class Hidden:
                 changed.add(name)
 
         for name, piece in self.pieces.items():
+            if name.startswith(state_of_modules.PREFIX) and name in values and name[len(state_of_modules.PREFIX) :] not in reached:
+                continue
             value = piece.get()
             note(name, _ABSENT if _same(value, self.base.get(name, _ABSENT)) else value)
         data = os.environ._data  # type: ignore[attr-defined]
@@ -225,8 +233,13 @@ class Hidden:
             for key in [*held, *(k for k in base if k not in held)]:
                 if isinstance(key, str) and key not in _MODULE_OWN:
                     was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
-                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and (callable(was) or callable(now))
-                    piece = f"{SHARED}{name}.{key}" if shared else f"@{name}.{key}"
+                    # What a library had of itself it uses, and may be used by any other.
+                    changed_in = name not in self.local and key in self.set_by_steps and was is not _ABSENT
+                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and (callable(was) or callable(now) or changed_in)
+                    piece, other = f"{SHARED}{name}.{key}", f"@{name}.{key}"
+                    if not shared:
+                        piece, other = other, piece
+                    note(other, _ABSENT)
                     if now is _ABSENT:
                         note(piece, None)
                     elif was is not now and not _is_submodule(name, key, now):
@@ -253,6 +266,8 @@ class Hidden:
 
     def put(self, name: str, value: Value) -> None:
         """Sets a piece to `value`."""
+        if name.startswith(state_of_modules.PREFIX):
+            self.pieces[name] = state_of_modules.piece(name[len(state_of_modules.PREFIX) :])
         if name in libraries.LATE and name not in self.pieces:
             importlib.import_module(libraries.LATE[name].module)
             self.learn()
@@ -267,6 +282,8 @@ class Hidden:
         else:
             module, _, attribute = name[1:].lstrip(":").rpartition(".")
             module, _, kind = module.partition(":")
+            if name.startswith(SHARED):
+                self.set_by_steps.add(attribute)
             if module not in sys.modules:
                 importlib.import_module(module)
             if kind:
@@ -278,6 +295,8 @@ class Hidden:
 
     def reset(self, name: str) -> None:
         """Sets a piece to what it was when the run began."""
+        if name.startswith(state_of_modules.PREFIX):
+            raise ValueError("what is imported stays so")
         if name in self.pieces:
             if name in self.base:
                 self.pieces[name].put(self.base[name])
@@ -340,7 +359,7 @@ def _same(left: Value, right: Value) -> bool:
 
 # Pieces whose values hold nothing that could change in place: one that is equal to what it was is what it was.
 PLAIN = process.PLAIN.union(
-    (name for name, late in libraries.LATE.items() if late.plain), "@random @cwd @sys:path @recursionlimit @inline".split()
+    (name for name, late in libraries.LATE.items() if late.plain), "@random @cwd @sys:path @sys:argv @recursionlimit @inline".split()
 )
 LIBRARIES = frozenset(late.module for late in libraries.LATE.values())
 BUILTINS = set(vars(builtins))

@@ -26,10 +26,13 @@ _KNOWN = sys.version_info < (3, 15)
 DYNAMIC = frozenset(
     "globals vars locals eval exec dir __import__ _getframe modules __main__ inspect gc __globals__ f_globals "
     "f_locals gi_frame cr_frame tb_frame f_back __dict__ query currentframe stack breakpoint pdb __builtins__ "
-    "settrace setprofile runpy doctest timeit import_module _current_frames addaudithook".split()
+    "settrace setprofile runpy doctest timeit import_module _current_frames addaudithook get_type_hints".split()
 )
 # Reading attributes by computed name.
 ATTRIBUTE_DYNAMIC = frozenset("getattr hasattr setattr delattr vars dir __dict__ attrgetter".split())
+
+# Reading those of a module: `"{m.x}".format(m=math)` does so, too.
+MODULE_DYNAMIC = ATTRIBUTE_DYNAMIC | {"format", "format_map", "methodcaller"}
 
 # Setting attributes by computed name.
 ATTRIBUTE_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ vars __dict__".split())

@@ -114,6 +114,10 @@ class Space:
             found = self.walker.reach(name, self.value(name))
         return found
 
+    def reach_of(self, name: str) -> walk.Reach:
+        """What the value of `name` reached when it was looked at last; nothing where that was never."""
+        return self.reaches.get(name) or walk.Reach()
+
     def closed(self, names: Iterable[str]) -> set[str]:
         """`names` with all that share something with them."""
         found: set[str] = set()

@@ -6,7 +6,9 @@ value that holds one refers to the name, and the walk stops there.
 
 from __future__ import annotations
 
+import dis
 import gc
+import io
 import os
 import sys
 import types
@@ -24,8 +26,10 @@ _SKIPPED: set[type] = {
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
 }  # fmt: skip
-if hasattr(types, "GenericAlias"):
-    _ATOMIC.add(types.GenericAlias)
+_ALIAS = getattr(types, "GenericAlias", None)  # of 3.9: `list[int]`
+_PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+# Whoever holds one of these can look up any name with it.
+_LOOKING = frozenset(map(identity, (eval, exec, globals, locals, vars, dir, __import__)))
 
 
 def learn_atoms() -> None:
@@ -70,7 +74,7 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "codes", "refs", "modules", "opaque", "tops")
+    __slots__ = ("ids", "codes", "refs", "modules", "opaque", "tops", "dynamic", "dies")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -79,6 +83,8 @@ class Reach:
         self.modules: set[str] = set()
         self.opaque: str | None = None  # why it can't be carried, where the walk can tell
         self.tops: set[str] = set()  # packages, other than Python's own, of which anything was met
+        self.dynamic = False  # whether any name can be looked up with it
+        self.dies = False  # whether something happens when it dies
 
 
 class Walker:
@@ -86,8 +92,9 @@ class Walker:
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.namespace = namespace
+        self.local: dict[str, str] = {}  # the run's own modules; filled in by the worker
         self.owner: dict[int, str] = {}  # id of a step's definition -> the name that owns it
-        self._definitions: set[str] = set()  # the names under which some stand
+        self.definitions: set[str] = set()  # the names under which some stand
 
     def is_definition(self, value: Any) -> bool:
         """Whether `value` is a function or class that a step made."""
@@ -103,13 +110,13 @@ class Walker:
         """
         owner: dict[int, str] = {}
         namespace = self.namespace
-        for name in self._definitions.union(touched):
+        for name in self.definitions.union(touched):
             value = namespace.get(name)
             kind = type(value)
             if kind in _ATOMIC or not self.is_definition(value):
-                self._definitions.discard(name)
+                self.definitions.discard(name)
                 continue
-            self._definitions.add(name)
+            self.definitions.add(name)
             known = owner.get(identity(value))
             if known is None or name < known:
                 owner[identity(value)] = name
@@ -123,6 +130,7 @@ class Walker:
         seen: set[int] = set()
         kinds: set[type] = set()  # of what was met
         makers: set[Any] = set()  # the modules of functions and classes that were
+        ending: dict[type, bool] = {}  # whether a type has a finalizer
         stack = [root]
         while stack:
             value = stack.pop()
@@ -134,6 +142,7 @@ class Walker:
                 continue
             if kind in _SKIPPED:
                 # A builtin method is bound to an object that it changes: `push = items.append`.
+                found.dynamic |= number in _LOOKING
                 bound = getattr(value, "__self__", None)
                 if bound is not None and type(bound) is not types.ModuleType:
                     stack.append(bound)
@@ -144,13 +153,28 @@ class Walker:
                 continue
             if value is namespace:
                 found.opaque = "the namespace itself"
+                found.dynamic = True
                 continue
             if kind is types.ModuleType:
                 found.modules.add(value.__name__)
+                found.dynamic |= value.__dict__ is namespace
+                if sys.modules.get(value.__name__) is not value:  # nobody else has it
+                    found.ids.add(number)
+                    found.opaque = "a module that is not among those imported"
+                    stack += value.__dict__.values()
+                continue
+            if kind is _ALIAS:
+                stack += (value.__origin__, *value.__args__)
+                continue
+            if kind in _PROXIES:
+                found.ids.add(number)
+                stack += _referent(value)
                 continue
             if kind is types.FunctionType:
                 if value.__globals__ is not namespace:
                     makers.add(value.__module__)
+                    if value.__module__ in self.local:
+                        found.modules.add(value.__module__)
                     if not codec.is_librarys_own(value):
                         found.ids.add(number)
                         stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
@@ -168,6 +192,11 @@ class Walker:
             if isinstance(value, type):
                 if value.__module__ != "__main__":
                     makers.add(value.__module__)
+                    if value.__module__ in self.local:
+                        found.modules.add(value.__module__)
+                    if _is_of_nobody(value):
+                        found.ids.add(number)
+                        stack += value.__dict__.values()
                     continue
                 own = owner.get(number)
                 if own is not None and own != name:
@@ -191,15 +220,24 @@ class Walker:
                 stack += [part for part in gc.get_referents(value) if not any(part is other for other in around)]
                 continue
             kinds.add(kind)
+            if self.local and kind.__module__ in self.local:
+                found.modules.add(kind.__module__)
+            if kind not in ending:
+                ending[kind] = any("__del__" in base.__dict__ for base in kind.__mro__)
+            found.dies |= ending[kind] and _ends_with_a_deed(value) or bool(_weak_count(value)) and _is_watched(value)
             if kind.__module__ == "logging":
                 found.modules.add("logging")  # where what its objects keep is followed
             if issubclass(kind, weakref.ref):
                 # What it says hangs on what it refers to.
                 referent = value()
-                if not is_foreign(type(referent).__module__):
+                module = type(referent).__module__
+                if module == "numpy" or not is_foreign(module):
                     stack.append(referent)
                 del referent
             if _immutable_bases and isinstance(value, tuple(_immutable_bases)):
+                if kind.__name__ == "void" and value.base is not None:  # a row of an array
+                    found.ids.add(number)
+                    stack.append(value.base)
                 continue
             special = _special(value, kind)
             if special is not None:
@@ -243,6 +281,12 @@ def is_foreign(module: Any) -> bool:
     return known
 
 
+def _is_of_nobody(kind: type) -> bool:
+    """Whether a class says that it is of a module which has no such class: a step made it."""
+    module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
+    return module is None or module is types and kind.__qualname__ not in types.__dict__ and "." not in kind.__qualname__
+
+
 def _push(stack: list[Any], items: Iterable[Any]) -> None:
     """Puts what can be mutable on the stack; one pass in C where nothing can."""
     kinds = set(map(type, items))
@@ -254,11 +298,17 @@ def _push(stack: list[Any], items: Iterable[Any]) -> None:
 def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
     """Objects of libraries whose sharing the collector does not show, or shows too much of."""
     module = getattr(kind, "__module__", "")
-    if module == "numpy" and kind.__name__ == "ndarray":
+    array = _array_type()
+    if array is not None and isinstance(value, array):
         base = value
-        while base.base is not None and type(base.base) is kind:
+        while isinstance(base.base, array):
             base = base.base
-        return [value, base], (list(value.flat) if value.dtype.hasobject else []) + ([base.base] if base.base is not None else [])
+        more = [base.base] if base.base is not None else []
+        if kind is not array:  # a masked one, or of a class that a step made
+            more.append(getattr(value, "__dict__", None))
+        return [value, base], (list(value.flat) if value.dtype.hasobject else []) + more
+    if module == "numpy" and kind.__name__ == "flatiter":
+        return [value], [value.base]
     if module.startswith("pandas.core.internals.blocks"):
         values = value.values
         if type(values).__module__ == "numpy" and not values.dtype.hasobject and _copies_on_write():
@@ -271,6 +321,40 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
             parts = value._data if getattr(value, "dtype", None) == object else ()
         return [value], [getattr(value, "_name", None), *getattr(value, "_names", ()), *parts]
     return None
+
+
+def _array_type() -> Any:
+    return getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
+def _referent(proxy: Any) -> list[Any]:
+    """What a weak proxy stands for, if that is still there: it answers for everything but its methods' owner."""
+    try:
+        return [proxy.__init__.__self__]
+    except Exception:
+        return []
+
+
+_HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if name in dis.opmap}
+
+
+def _ends_with_a_deed(value: Any) -> bool:
+    """Whether the finalizer that it has does anything: a file's writes what is left, a generator's goes through the rest of
+    a `try`."""
+    if isinstance(value, types.GeneratorType):
+        return not _HANDLING.isdisjoint(value.gi_code.co_code[::2])
+    try:
+        return not isinstance(value, io.IOBase) or not value.closed and value.writable()
+    except Exception:  # one that a step made
+        return True
+
+
+_weak_count = weakref.getweakrefcount
+
+
+def _is_watched(value: Any) -> bool:
+    """Whether somebody is called when it dies."""
+    return any(getattr(ref, "__callback__", None) is not None for ref in weakref.getweakrefs(value))
 
 
 def _copies_on_write() -> bool:

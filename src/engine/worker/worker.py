@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any
 
-from . import calls, closure, codec, compiled, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, uses, walk, wall, wire
+from . import calls, closure, codec, compiled, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, state_of_modules, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
@@ -45,6 +45,7 @@ class Worker:
         self.shown = shown.Shown()
         self.steps: dict[str, str] = {}  # file name -> step id
         self.local: dict[str, str] = {}  # modules from the run's directory -> file
+        self.space.walker.local = self.hidden.local = self.local
         self.seen_modules: set[str] = set()
         self.packages = packages.Packages()
         self.imported: list[str] = []  # by the step that ran last, the outermost packages alone
@@ -82,6 +83,7 @@ class Worker:
         builtins.display = self.shown.display  # type: ignore[attr-defined]
         magics.install(self)
         calls.install(self)
+        self.plain_input, self.stdin = builtins.input, sys.stdin
         builtins.input = self._input  # type: ignore[assignment]
         os.environ.setdefault("MPLBACKEND", "agg")
         self.hidden.pieces["@inline"] = piece.Piece(
@@ -93,6 +95,7 @@ class Worker:
         self.hidden.pieces["@held"] = piece.Piece(self.held.value, _release, piece.OTHERWISE)
         self.hidden.start()
         self.hidden.track("builtins")
+        self.hidden.track("sys")
         self.seen_modules = set(sys.modules)
         gc.collect()
         gc.freeze()
@@ -368,6 +371,8 @@ class Worker:
 
         What was answered before is taken again as long as the same is asked.
         """
+        if sys.stdin is not self.stdin:  # the step has put something there that answers
+            return self.plain_input(prompt)
         text = str(prompt)
         sys.audit("builtins.input", prompt)
         if self.asking != (os.getpid(), _thread.get_ident()):
@@ -456,6 +461,8 @@ class Worker:
         if dynamic:
             loads.update(before.names())
             unchanged = set()
+        # To take the last name from what ends with a deed (a file is written, a finalizer runs) is to have used it.
+        loads |= {n for n in rebound if n in known and self.space.reach_of(n).dies}
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self._learn_modules(pre, hidden_values)
         imported = set(pre.modules)
@@ -463,7 +470,10 @@ class Worker:
         self.hidden.follow_classes(pre.modules - imported, pre.words, pre.attributes, True)
         self._follow_containers(pre)
         self.held.look(self.children)
-        hidden_changed = self.hidden.collect(hidden_values)
+        for path in self.held.consumed:
+            self.files.note_read(path, "content")
+        self.hidden.set_by_steps |= pre.attributes
+        hidden_changed = self.hidden.collect(hidden_values, pre.modules)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
         reads: dict[str, Any] = {}
         for name in loads | hidden_loads:
@@ -599,6 +609,7 @@ class Worker:
                 self.packages.learn(module)
             if isinstance(path, str) and path.startswith(self.files.root) and type(module) is types.ModuleType:
                 self.local[name] = path
+                self.hidden.pieces[f"{state_of_modules.PREFIX}{name}"] = state_of_modules.piece(name)
             if name.split(".")[0] in pre.words or name in self.local:
                 self.hidden.track(name)
                 # An attribute that the step's own text sets, on a module that it imported itself.
@@ -644,12 +655,16 @@ class Worker:
             if base is None or module == "builtins":
                 continue
             start = f"@{module}."
-            if module in self.local or pre.words & names.ATTRIBUTE_DYNAMIC - {"getattr", "hasattr", "setattr"}:
+            if module in self.local:
+                found.add(f"{state_of_modules.PREFIX}{module}")
+            if module in self.local or not pre.words.isdisjoint(names.MODULE_DYNAMIC):
                 prefixes.add(start)
                 found |= {n for n in known if n.startswith(start)}
             for word in pre.words:
                 if word not in base or start + word in known:
                     found.add(start + word)
+        # What everything prints to may be an object that keeps it.
+        found |= {n for n in known if n in ("@:sys.stdout", "@:sys.stderr", "@:sys.stdin")}
         # What it set counts as read as well: a setting is changed in part, and an attribute may be added to.
         return found, prefixes
 
@@ -700,7 +715,7 @@ class Worker:
             if name in self.namespace:
                 self.namespace[sys.intern(name)] = self.namespace.pop(name)
         self._learn_modules(closure.Closure(self), self.space.hidden)
-        self.hidden.collect(self.space.hidden)
+        self.hidden.collect(self.space.hidden, self.local)
         touched |= self.space.refresh(touched, message.get("stamp", "loaded"))
         self.space.told()
         found = {}

@@ -1,0 +1,108 @@
+//! Kinds of statement whose result hangs on more than the text names. Each was once met in a wrong result.
+
+use super::sound;
+
+/// Steps, and what the one that is named becomes; the last one must run again.
+fn reaches(steps: &[&str], edited: usize, text: &str) {
+    let names = ["1", "2", "3", "4", "5"];
+    let before: Vec<(&str, &str)> = names.into_iter().zip(steps.iter().copied()).collect();
+    let mut after = before.clone();
+    after[edited - 1].1 = text;
+    let ran = sound(&before, &after);
+    assert_eq!(ran.last().map(String::as_str), before.last().map(|step| step.0), "{steps:?}: {ran:?}");
+}
+
+#[test]
+fn a_name_that_is_looked_up_by_something_that_was_kept() {
+    for kept in
+        ["g = globals().__getitem__", "me = globals()\ng = me.get", "import operator\ng = lambda n, e=eval: e(n)"]
+    {
+        reaches(&[kept, "k = 1", "print(g('k'))"], 2, "k = 2");
+    }
+    reaches(&["import __main__ as me", "k = 1", "print(me.k)\ndel me"], 2, "k = 2");
+    let pickled = "import pickle\nwith open('o', 'wb') as out:\n    pickle.dump(A(), out)";
+    reaches(
+        &["class A:\n    v = 1", pickled, "import pickle\nprint(pickle.load(open('o', 'rb')).v)"],
+        1,
+        "class A:\n    v = 2",
+    );
+    let hints = "import typing\nprint(typing.get_type_hints(f)['x'].v)";
+    reaches(&["class A:\n    v = 1", "def f(x: 'A'): pass", hints], 1, "class A:\n    v = 2");
+    let subclasses = "print([c.__name__ for c in Base.__subclasses__()])";
+    reaches(&["class Base: pass", "class A(Base): pass", subclasses], 2, "class B(Base): pass");
+}
+
+#[test]
+fn an_attribute_that_is_read_by_a_computed_name() {
+    reaches(&["import math", "math.qq = 5", "n = 'q' * 2", "print(getattr(math, n))"], 2, "math.qq = 6");
+    reaches(&["import math", "math.qq = 5", "print('{m.qq}'.format(m=math))"], 2, "math.qq = 6");
+    // What a library had of itself it uses.
+    let parses = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n')\nprint(p.parse_args().n)";
+    reaches(&["import sys\nsys.argv = ['p', '--n', '3']", parses], 1, "import sys\nsys.argv = ['p', '--n', '4']");
+    let asks = "import tempfile as t\nprint(t.gettempdir())";
+    reaches(&["import tempfile\ntempfile.tempdir = '.'", asks], 1, "import tempfile\ntempfile.tempdir = '..'");
+    let counter = "from collections import Counter";
+    reaches(&[counter, "Counter.foo = 1", "print(Counter.foo)"], 2, "Counter.foo = 2");
+}
+
+#[test]
+fn what_happens_when_the_last_name_of_something_goes() {
+    let class = "class R:\n    def __init__(self, n): self.n = n\n    def __del__(self): print('gone', self.n)";
+    let made = format!("{class}\nr = R(1)");
+    reaches(&[&made, "r = None"], 1, &format!("{class}\nr = R(7)"));
+    reaches(
+        &["f = open('o.txt', 'w')\nf.write('A')", "f = None", "print(open('o.txt').read())"],
+        1,
+        "f = open('o.txt', 'w')\nf.write('B')",
+    );
+    let generator = "def g():\n    try:\n        yield\n    finally:\n        print(1)\ni = g()\nnext(i)";
+    reaches(&[generator, "i = None"], 1, &generator.replace("print(1)", "print(2)"));
+}
+
+#[test]
+fn what_a_digest_must_tell() {
+    let method = "import types\nk.speak = types.MethodType(lambda self: 'one', k)";
+    reaches(&["class K: pass\nk = K()", method, "print(k.speak())"], 2, &method.replace("one", "two"));
+    reaches(&["def f(): pass", "f.__doc__ = 'A'", "print(f.__doc__)"], 2, "f.__doc__ = 'B'");
+    let cause = "e = ValueError()\ne.__cause__ = KeyError('A')";
+    reaches(&[cause, "print(e.__cause__)"], 1, &cause.replace('A', "B"));
+    let long = format!("x = 0x{}\nprint(x % 7)", "f".repeat(5000));
+    assert_eq!(sound(&[("1", &long)], &[("1", &long.replace("% 7", "% 8"))]), ["1"]);
+    // One that is not a number is in a list by being that very one.
+    let nan = "import math\nl = [1, math.nan]";
+    reaches(&[nan, "k = 1", "print(k, math.nan in l, l == list(l))"], 2, "k = 2");
+}
+
+#[test]
+fn what_is_shared_without_a_reference_that_shows() {
+    reaches(&["import weakref\nclass A: pass\na = A()\np = weakref.proxy(a)", "a.x = 5", "print(p.x)"], 2, "a.x = 6");
+    reaches(&["class A: pass\nT = list[A]", "A.v = 1", "print(T.__args__[0].v)"], 2, "A.v = 2");
+    let printed =
+        "import io, contextlib\nbuf = io.StringIO()\ncm = contextlib.redirect_stdout(buf)\ncm.__enter__()\nNone";
+    reaches(&[printed, "print('A')", "cm.__exit__(None, None, None)\nprint(buf.getvalue())"], 2, "print('B')");
+}
+
+#[test]
+fn files_by_every_way_to_them() {
+    reaches(
+        &["f = open('x', 'w')", "f.write('A')\nf.flush()", "print(open('x').read())"],
+        2,
+        "f.write('B')\nf.flush()",
+    );
+    let tree = "import os\nos.makedirs('a/b')\nopen('a/b/f', 'w').write('A')";
+    let moved = "import os\nos.rename('a', 'z')\nprint(os.path.exists('a'), os.path.exists('a/b'))";
+    reaches(&[tree, moved, "print(open('z/b/f').read())"], 1, &tree.replace("'A'", "'B'"));
+    let removed = "import shutil\nshutil.rmtree('a')\nprint(os.path.exists('a'), os.listdir('.'))";
+    reaches(&[tree, removed], 1, &tree.replace("'a/b/f'", "'a/b/g'"));
+    let linked = "import os\nopen('x', 'w').write('A')\nos.symlink('x', 'l')";
+    reaches(&[linked, "open('l', 'a').write('B')", "print(open('x').read())"], 2, "open('l', 'a').write('C')");
+    let hard = "import os\nopen('x', 'w').write('A')\nos.link('x', 'y')\nopen('x', 'a').write('B')";
+    reaches(&[hard, "print(open('y').read())"], 1, &hard.replace("'B'", "'C'"));
+    reaches(
+        &["open('d', 'w').write('one')\nf = open('d')", "open('d', 'a').write('A')", "print(f.read())"],
+        2,
+        "open('d', 'a').write('B')",
+    );
+    let asks = "import io, sys\nsys.stdin = io.StringIO('a\\n')\nprint(input())";
+    assert_eq!(sound(&[("1", asks)], &[("1", &asks.replace("'a", "'b"))]), ["1"]);
+}
