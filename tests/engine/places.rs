@@ -57,10 +57,6 @@ fn who_looks_at_code_sees_where_it_stands() {
         let before = [("1", DIVIDES), ("2", looks), ("3", "print(f(1))")];
         assert_eq!(sound(&before, &[("1", DIVIDES_LOWER), before[1], before[2]]), ["1", "2"], "{looks}");
     }
-    let source = "import inspect\nprint(inspect.getsource(f))";
-    let before = [("1", DIVIDES), ("2", source)];
-    let told = format!("{DIVIDES}  # not by 0");
-    assert_eq!(sound(&before, &[("1", &told), before[1]]), ["1", "2"]);
     // What a step made of another's code by value stands where that stands.
     let before = [
         ("1", "def make():\n    def inner(): pass\n    return inner"),

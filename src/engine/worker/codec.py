@@ -15,7 +15,6 @@ import copyreg
 import dis
 import hashlib
 import io
-import linecache
 import marshal
 import operator
 import os
@@ -562,15 +561,12 @@ def code_parts(code: types.CodeType) -> tuple[Any, ...]:
 def code_places(code: types.CodeType, lines: list[str] | None = None) -> tuple[Any, ...]:
     """Where a code object, with those nested in it, stands: what tracebacks, warnings and `inspect` show of it.
 
-    What is written there is part of it: `lines` are those of its file, where it is not the one that tracebacks show.
+    With the `lines` of its file, what is written there is part of it.
     """
     inner = [code_places(const, lines) for const in code.co_consts if isinstance(const, types.CodeType)]
     table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
     last = max((line for _, line in dis.findlinestarts(code) if line is not None), default=code.co_firstlineno)
-    if lines is None:
-        own = code.co_filename.startswith(tuple(ROOTS))
-        lines = [line.rstrip("\r\n") for line in linecache.getlines(code.co_filename)] if own else []
-    text = lines[code.co_firstlineno - 1 : last]
+    text = lines and lines[code.co_firstlineno - 1 : last]
     file = next((code.co_filename[len(root) :] for root in ROOTS if code.co_filename.startswith(root)), code.co_filename)
     return (file, code.co_firstlineno, table, text, inner)
 
