@@ -64,6 +64,9 @@ fn what_a_digest_must_tell() {
     let method = "import types\nk.speak = types.MethodType(lambda self: 'one', k)";
     reaches(&["class K: pass\nk = K()", method, "print(k.speak())"], 2, &method.replace("one", "two"));
     reaches(&["def f(): pass", "f.__doc__ = 'A'", "print(f.__doc__)"], 2, "f.__doc__ = 'B'");
+    // A function with a text is brought over as it is.
+    let told = [("1", "def f():\n    'It adds.'\n    return x + 1"), ("2", "x = 1"), ("3", "print(f())")];
+    assert_eq!(sound(&told, &[told[0], ("2", "x = 2"), told[2]]), ["2", "3"]);
     let cause = "e = ValueError()\ne.__cause__ = KeyError('A')";
     reaches(&[cause, "print(e.__cause__)"], 1, &cause.replace('A', "B"));
     let long = format!("x = 0x{}\nprint(x % 7)", "f".repeat(5000));

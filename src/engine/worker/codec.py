@@ -528,7 +528,9 @@ def _own_doc(function: types.FunctionType) -> Any:
     """The text that describes a function, where it is another than its code has."""
     consts = function.__code__.co_consts
     own = consts[0] if consts and type(consts[0]) is str else None
-    return None if function.__doc__ is own else function.__doc__ or ""
+    doc = function.__doc__
+    # One that came over has a copy.
+    return None if doc is own or type(doc) is str and doc == own else doc or ""
 
 
 def _exception(*parts: Any) -> None:
