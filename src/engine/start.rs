@@ -15,7 +15,7 @@ use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 31] = [
+const MODULES: [(&str, &str); 32] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
@@ -45,6 +45,7 @@ const MODULES: [(&str, &str); 31] = [
     ("uses", include_str!("worker/uses.py")),
     ("walk", include_str!("worker/walk.py")),
     ("wall", include_str!("worker/wall.py")),
+    ("warned", include_str!("worker/warned.py")),
     ("wire", include_str!("worker/wire.py")),
     ("worker", include_str!("worker/worker.py")),
 ];

@@ -1,7 +1,7 @@
 //! A run of steps in a directory of its own, driven through the library.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ pub struct Run {
     pub engine: Engine,
     pub held: BTreeMap<StepId, Vec<Arc<Execution>>>,
     pub goal: Goal,
+    python: PathBuf,
 }
 
 /// What an update came to: the outcome of every step, and which were executed for being stale.
@@ -65,13 +66,16 @@ impl Run {
         let vault: Arc<dyn Vault> = Arc::new(MemoryVault::default());
         let mut settings = settings(dir.path(), &vault);
         change(&mut settings);
+        let python = settings.python.clone();
         let engine = Engine::new(settings);
-        Self { dir, vault, engine, held: BTreeMap::new(), goal: Goal { on_error, ..Goal::default() } }
+        Self { dir, vault, engine, held: BTreeMap::new(), goal: Goal { on_error, ..Goal::default() }, python }
     }
 
     /// Ends all processes, as if the program had been started anew.
     pub fn restart(&mut self) {
-        self.engine = Engine::new(settings(self.dir.path(), &self.vault));
+        let mut settings = settings(self.dir.path(), &self.vault);
+        settings.python.clone_from(&self.python);
+        self.engine = Engine::new(settings);
     }
 
     pub fn tasks(&self, steps: &[(&str, &str)]) -> Vec<Task> {

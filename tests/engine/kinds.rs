@@ -109,3 +109,79 @@ fn files_by_every_way_to_them() {
     let asks = "import io, sys\nsys.stdin = io.StringIO('a\\n')\nprint(input())";
     assert_eq!(sound(&[("1", asks)], &[("1", &asks.replace("'a", "'b"))]), ["1"]);
 }
+
+#[test]
+fn which_warnings_were_shown() {
+    let warns = "import warnings\nwarnings.warn('old')";
+    let printed = format!("{warns}\nprint(1)");
+    // An equal one of the same line is shown once in a run, wherever the steps are executed.
+    assert_eq!(sound(&[("1", warns), ("2", warns)], &[("1", warns), ("2", &printed)]), ["2"]);
+    assert_eq!(sound(&[("1", warns), ("2", warns)], &[("1", "import warnings"), ("2", warns)]), ["1", "2"]);
+    let within = [("1", "import warnings"), ("2", "warnings.warn('old')"), ("3", "warnings.warn('old')")];
+    let caught = ("1", "import warnings\nwith warnings.catch_warnings(): pass");
+    assert_eq!(sound(&within, &[caught, within[1], within[2]]), ["1"]);
+    // Who sets filters has what was shown forgotten, however it came to be shown.
+    let forgets = ("2", "with warnings.catch_warnings(): pass");
+    let after =
+        [("1", "import warnings\nwarnings.warn('old')"), forgets, ("3", "import warnings\nwarnings.warn('old')")];
+    assert_eq!(sound(&[within[0], forgets, after[2]], &after), ["1"]);
+    let once = "import warnings\nwarnings.simplefilter('once')";
+    let shows = format!("{once}\nwarnings.warn('old')");
+    reaches(&[once, "warnings.warn('old')"], 1, &shows);
+}
+
+#[test]
+fn what_of_a_package_was_imported() {
+    let uses = [("1", "import xml.dom.minidom\nx = 1"), ("2", "print(xml.dom.minidom.__name__)")];
+    assert_eq!(sound(&uses, &[uses[0], ("2", "print(xml.dom.minidom.__name__, 2)")]), ["2"]);
+    let apart =
+        [("1", "import xml"), ("2", "from xml.dom import minidom as m"), ("3", "print(xml.dom.minidom.__name__)")];
+    assert_eq!(sound(&apart, &[apart[0], apart[1], ("3", "print(xml.dom.minidom.__name__, 2)")]), ["3"]);
+    assert_eq!(sound(&apart, &[apart[0], ("2", "m = 1"), apart[2]]), ["2", "3"]);
+    // Who imports it as well makes it stand whatever was before.
+    let twice = [("1", "import xml.dom"), ("2", "import xml.dom"), ("3", "print(xml.dom.__name__)")];
+    assert_eq!(sound(&twice, &twice[1..]), [""; 0]);
+    reaches(
+        &["import urllib.request as u\nu.foo = 1", "import urllib.request\nprint(urllib.request.foo)"],
+        1,
+        "import urllib.request as u\nu.foo = 2",
+    );
+}
+
+#[test]
+fn what_is_called_when_something_dies() {
+    let made = "import weakref\nclass A: pass\na = A()\nl = []\nf = weakref.finalize(a, l.append, 1)";
+    reaches(&[made, "del a", "print(l)"], 1, &made.replace(", 1)", ", 2)"));
+    let printed = "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, 1)\nNone";
+    reaches(&[printed, "del a"], 1, &printed.replace(", 1)", ", 2)"));
+}
+
+#[test]
+fn attributes_where_few_look_for_them() {
+    let members = "import enum\nclass C(enum.Enum):\n    A = 1";
+    reaches(&[members, "C.A.note = 5", "print(C.A.note)"], 2, "C.A.note = 6");
+    let long = "print(reprlib.repr([1, 2, 3, 4, 5, 6, 7, 8]))";
+    reaches(&["import reprlib", "reprlib.aRepr.maxlist = 2", long], 2, "reprlib.aRepr.maxlist = 3");
+    reaches(&["import os", "os.environb[b'Z'] = b'1'", "print(os.environb[b'Z'])"], 2, "os.environb[b'Z'] = b'2'");
+    reaches(
+        &["import logging", "logging.addLevelName(25, 'A')", "import logging\nprint(logging.getLevelName(25))"],
+        2,
+        "logging.addLevelName(25, 'B')",
+    );
+    let zone = "import datetime\nclass T(datetime.tzinfo):\n    off = 0\n    def utcoffset(self, d): \
+                return datetime.timedelta(hours=T.off)\n    def dst(self, d): return None\n\
+                d = datetime.datetime(2020, 1, 1, tzinfo=T())";
+    reaches(&[zone, "T.off = 1", "print(d)"], 2, "T.off = 2");
+    reaches(&["l = []\ns = slice(l)", "l.append(1)", "print(s.stop)"], 2, "l.append(2)");
+    let sizes = "import os\nprint([e.stat().st_size for e in os.scandir('.') if e.name == 'x'])";
+    reaches(&["open('x', 'w').write('A')\nNone", sizes], 1, "open('x', 'w').write('AB')\nNone");
+}
+
+#[test]
+fn what_libraries_take_from_a_shell_is_there() {
+    // As matplotlib does when the first figure is made.
+    let text = "import IPython\nip = IPython.get_ipython()\nip.events.register('post_execute', print)\n\
+                ip.enable_gui('agg')\nprint(IPython.version_info[:2] >= (8, 24))";
+    let mut run = super::harness::Run::new(reweave::engine::OnError::Continue);
+    assert_eq!(run.update(&[("1", text)]).results["1"], "True\n None");
+}

@@ -115,3 +115,40 @@ fn the_current_figure_is_state() {
     after[0] = ("1", "import matplotlib.pyplot as plt\nk = 2\n");
     assert_eq!(ran(&python, &before, &after), ["1", "2", "3", "4", "5", "6"]);
 }
+
+#[test]
+fn what_shows_the_memory_of_another() {
+    let Some(python) = lab() else { return };
+    let reaches = |steps: [&str; 3], text: &str| {
+        let before = [("1", steps[0]), ("2", steps[1]), ("3", steps[2])];
+        assert_eq!(ran(&python, &before, &[before[0], ("2", text), before[2]]), ["2", "3"], "{steps:?}");
+        // Where the first two are brought over.
+        let again = format!("{}\nprint()", steps[2]);
+        let mut run = Run::with(OnError::Block, |settings| settings.python.clone_from(&python));
+        run.update(&before);
+        run.restart();
+        let after = [before[0], before[1], ("3", again.as_str())];
+        let told = run.update(&after);
+        let mut truth = Run::with(OnError::Block, |settings| settings.python.clone_from(&python));
+        assert_eq!(told.results, truth.update(&after).results, "{steps:?}");
+    };
+    let frame = "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2], 't': [0.5, 1.5]})";
+    let column = format!("{frame}\ny = df['t'].values");
+    reaches([&column, "df.loc[0, 't'] = 1", "print(y, df)"], "df.loc[0, 't'] = 2");
+    let array = "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2]})\na, b = df.to_numpy(), df['a'].array";
+    reaches([array, "df.iloc[0, 0] = 19", "print(a, b)"], "df.iloc[0, 0] = 29");
+    let both = format!("{frame}\ns = df['t']\nv = s.values");
+    reaches([&both, "s.iloc[0] = 1", "print(df, s, v)"], "s.iloc[0] = 2");
+    let steps = "import numpy as np\na = np.arange(3)\nit = np.nditer(a, op_flags=['readwrite'])";
+    reaches([steps, "for x in it: x[...] = x * 2", "print(a)"], "for x in it: x[...] = x * 3");
+    let own = "import numpy as np\nclass A(np.ndarray): pass\na = np.zeros(2).view(A)";
+    reaches([own, "a.note = 1", "print(a, getattr(a, 'note', None))"], "a.note = 2");
+}
+
+#[test]
+fn what_we_look_at_warns_nobody() {
+    let Some(python) = lab() else { return };
+    let mut run = Run::with(OnError::Block, |settings| settings.python.clone_from(&python));
+    let told = run.update(&[("1", "import numpy as np\na, b = np.broadcast_arrays(np.arange(2), np.zeros((2, 2)))")]);
+    assert!(told.shown["1"].starts_with("\"\""), "{}", told.shown["1"]);
+}

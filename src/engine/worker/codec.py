@@ -22,7 +22,7 @@ import pickle
 import struct
 import sys
 import types
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Collection, NamedTuple
 
 _HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 CLASS_PARTS = frozenset(
@@ -234,12 +234,18 @@ def _spent_iterator() -> Any:
     return made
 
 
+def _enum() -> Any:
+    """The class of what is taken apart by its value alone."""
+    return getattr(sys.modules.get("enum"), "Enum", ())
+
+
 class Pickler(pickle.Pickler):
     """Pickles values of the run's namespace. `digest` leaves out where code stands in its file, unless it is `placed`."""
 
     def __init__(
-        self, file: "Sink", owner: dict[int, str], members: frozenset[str], digest: bool, placed: bool
-    ) -> None:
+        self, file: "Sink", owner: dict[int, str], members: frozenset[str], digest: bool, placed: bool,
+        shared: Collection[int] = (),
+    ) -> None:  # fmt: skip
         super().__init__(file, 5, buffer_callback=file.buffer)
         self._owner = owner
         self._members = members
@@ -251,7 +257,21 @@ class Pickler(pickle.Pickler):
         self.differs = False
         self.constants = False
         self._nans: dict[int, bytes] = {}
+        self._shared = shared
+        self._framed: dict[int, int] = {}  # memory in which columns of frames lie: how many blocks of them
+        self._seen: set[int] = set()  # memory that arrays show which are no part of a frame
+        self._of_indexes: set[int] = set()  # arrays that nobody changes
+        self._columns: set[int] = set()  # those of series
         self.files: set[str] = set()
+
+    def shared(self) -> set[int]:
+        """Memory that must be brought over as one: what was pickled has it more than once."""
+        if copies_on_write():
+            found = self._seen.intersection(self._framed)
+            if any(self._framed[number] > 1 for number in found):
+                raise Uncarryable("an array that shows what several frames share")
+            return found
+        return {number for number, count in self._framed.items() if count > 1 or number in self._seen}
 
     def persistent_id(self, value: Any) -> Any:
         kind = type(value)
@@ -308,6 +328,12 @@ class Pickler(pickle.Pickler):
             return self._reduce_array(value, kind)
         if module.startswith("pandas.core.internals.blocks"):
             return self._reduce_block(value)
+        if kind.__name__ == "SingleBlockManager" and module.startswith("pandas.core.internals"):
+            self._columns.update(identity(block.values) for block in value.blocks)
+            return NotImplemented
+        if module.startswith("pandas.core.indexes"):
+            self._of_indexes.add(identity(getattr(value, "_data", None)))
+            return NotImplemented
         if kind is _LIST_ITERATOR:
             reduced = value.__reduce__()
             # One that is spent looks like a new one over an empty list.
@@ -378,6 +404,10 @@ class Pickler(pickle.Pickler):
     def _reduce_object(self, value: Any, kind: type) -> Any:
         if isinstance(value, BaseException):
             return self._reduce_exception(value)
+        if self._digest and isinstance(value, _enum()):
+            state = _pairs(value.__dict__)
+            self._keep.append(state)
+            return _object, (kind,), (None, None, state, []), None, None, _object_state
         base = next((b for b in kind.__mro__ if b.__module__ != "__main__" and b is not object), object)
         if base.__module__ in ("typing", "abc", "collections.abc"):
             base = object
@@ -421,6 +451,12 @@ class Pickler(pickle.Pickler):
             state = (None, None, attributes, slots)
             self._keep += [content, state]
             return _object_like, (kind, base, content), state, None, None, _object_state
+        elif is_array(value) and attributes:
+            if not self._digest:
+                raise Uncarryable("an array with attributes")
+            reduced = value.view(sys.modules["numpy"].ndarray)
+            self._keep += [reduced, attributes]
+            return _exception, (kind, reduced, attributes)
         else:
             return NotImplemented
         state = (base, content, attributes, slots)
@@ -447,6 +483,11 @@ class Pickler(pickle.Pickler):
 
         flags = value.flags
         base = value.base
+        if identity(value) in self._columns:
+            if not self._is_framed(value):
+                return _owned(value, flags)
+        elif identity(value) not in self._of_indexes:
+            self._seen.add(identity(lies_in(value)))
         if base is not None:
             while type(base) is numpy.ndarray and base.base is not None:
                 base = base.base
@@ -463,14 +504,24 @@ class Pickler(pickle.Pickler):
             return NotImplemented
         return _owned(value, flags)
 
+    def _is_framed(self, column: Any) -> bool:
+        """Takes down where a column of a frame lies; gives whether something else lies there that must do so again."""
+        memory = identity(lies_in(column))
+        self._framed[memory] = self._framed.get(memory, 0) + 1
+        return memory in self._shared
+
     def _reduce_block(self, value: Any) -> Any:
         reduced = value.__reduce_ex__(5)
         if not isinstance(reduced, tuple) or len(reduced) < 2:
             return NotImplemented
         numpy = sys.modules["numpy"]
-        parts = tuple(
-            _Owned(part) if type(part) is numpy.ndarray and not part.dtype.hasobject else part for part in reduced[1]
-        )
+
+        def owned(part: Any) -> Any:
+            if type(part) is not numpy.ndarray or part.dtype.hasobject:
+                return part
+            return part if self._is_framed(part) else _Owned(part)
+
+        parts = tuple(map(owned, reduced[1]))
         self._keep.append(parts)
         return (reduced[0], parts, *reduced[2:])
 
@@ -516,6 +567,20 @@ def _owned(value: Any, flags: Any) -> Any:
     data = pickle.PickleBuffer(value.ravel(order="K").data)
     _own_buffer[:] = [data]
     return _array, (data, value.dtype, value.shape, order, bool(flags.writeable))
+
+
+def copies_on_write() -> bool:
+    """Whether frames of pandas are isolated from one another whatever memory they share."""
+    version = getattr(sys.modules.get("pandas"), "__version__", "0").split(".")[0]
+    return version.isdigit() and int(version) >= 3
+
+
+def lies_in(value: Any) -> Any:
+    """The array whose memory this one shows, or is."""
+    array = sys.modules["numpy"].ndarray
+    while isinstance(value.base, array):
+        value = value.base
+    return value
 
 
 def is_array(value: Any) -> bool:
@@ -706,6 +771,12 @@ def dump(
     sink = Sink(digest, limit)
     pickler = Pickler(sink, owner, frozenset(members), digest, placed)
     pickler.dump(values)
+    shared = pickler.shared()
+    if shared:
+        forget_buffer()
+        sink = Sink(digest, limit)
+        pickler = Pickler(sink, owner, frozenset(members), digest, placed, shared)
+        pickler.dump(values)
     forget_buffer()
     ids = pickler.places.union(map(identity, map(_second, pickler.memo.copy().values())))
     found = sink.digest(members) if digest else ""

@@ -36,6 +36,18 @@ class Compiled(NamedTuple):
         made = [codec.code_places(code, lines) for code in self.code.co_consts if isinstance(code, types.CodeType)]
         return [plain, _digest(plain, made), _digest(plain, codec.code_places(self.code, lines))]
 
+    def submodules(self) -> set[str]:
+        """What it imports, or may, of packages: whole names."""
+        found: set[str] = set()
+        if "import" in self.source:
+            for node in ast.walk(self.tree):
+                if isinstance(node, ast.Import):
+                    found.update(alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    found.update(f"{node.module}.{alias.name}" for alias in node.names)
+                    found.add(node.module)
+        return {name for name in found if "." in name}
+
     def leaves_code(self) -> bool:
         """Whether it makes functions or classes, which others may hold after it."""
         inner = (code.co_name for code in self.code.co_consts if isinstance(code, types.CodeType))

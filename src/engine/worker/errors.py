@@ -146,4 +146,7 @@ def _attributes(error: BaseException) -> dict[str, str]:
 
 def remember_source(filename: str, source: str) -> None:
     """Lets tracebacks and `inspect` show this text for the file, whatever stands on disk meanwhile."""
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # type: ignore[assignment]
+    lines = source.splitlines(True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"  # as it is when they are read from a file
+    linecache.cache[filename] = (len(source), None, lines, filename)  # type: ignore[assignment]

@@ -62,6 +62,7 @@ class Files:
         self.everything = False
         self.watched: dict[str, Any] = {}  # written to through descriptors from before the step, perhaps
         self.saw_frames = False  # whether something looked at the frames of the step
+        self.asks_entries = False  # whether entries of a directory may be asked for their size
 
     def relative(self, path: str) -> str:
         if path.startswith(self.root):
@@ -488,7 +489,15 @@ def _on_import(files: Files, args: tuple[Any, ...]) -> None:
 def _on_list(files: Files, args: tuple[Any, ...]) -> None:
     if sys._getframe(2).f_code.co_filename.startswith("<frozen importlib"):
         return  # it looks for one name, and lists only to be fast: `note_import` has the name
-    files.note_read(args[0] if args and args[0] is not None else ".", "list")
+    given = args[0] if args and args[0] is not None else "."
+    files.note_read(given, "list")
+    if files.asks_entries and not isinstance(given, int):  # which raises nothing
+        try:
+            names = _listdir(given)
+        except OSError:
+            return
+        for name in names:
+            files.note_read(os.path.join(given, name), "content")
 
 
 def _on_frame(files: Files, args: tuple[Any, ...]) -> None:

@@ -13,10 +13,10 @@ import os
 import random
 import sys
 import types
-from typing import Any, Callable, Collection, Iterable
+from typing import Any, Callable, Collection, Iterable, Mapping
 
-from . import changes, libraries, module as own_module, process, standard, state_of_modules
-from .piece import OTHERWISE, Piece, Value
+from . import changes, libraries, module as own_module, names, process, standard, state_of_modules, warned
+from .piece import OTHERWISE, USED, Piece, Value
 
 _ABSENT = object()
 _UNKNOWN = object()
@@ -40,8 +40,8 @@ class Environ:
         note = self
 
         def __getitem__(self: Any, key: Any) -> Any:
-            if type(key) is str:
-                note.read.add(key)
+            if type(key) in (str, bytes):  # by `os.environb`
+                note.read.add(_decode(key))
             return get(self, key)
 
         def __iter__(self: Any) -> Any:
@@ -76,11 +76,13 @@ class Hidden:
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
             "@sys:argv": Piece(lambda: list(sys.argv), lambda v: setattr(sys, "argv", list(v))),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
+            warned.NAME: standard.WARNED.piece(),
             **own_module.pieces(namespace),
             **process.pieces(),
             **standard.REGISTERED.pieces(),
         }
         standard.REGISTERED.install()
+        standard.WARNED.install()
         self.classes: dict[tuple[str, str, str], Value] = {}  # attributes of libraries' classes that steps set: what was there
         self.base: dict[str, Value] = {}
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
@@ -88,9 +90,13 @@ class Hidden:
         self.changes.follow("", sys.modules)
         self.local: dict[str, str] = {}  # the run's own modules; filled in by the worker
         self.set_by_steps: set[str] = set()  # attributes that the text of a step sets
+        self.replaced: set[tuple[str, str]] = set()  # those of modules that the very step imported
+        self.loaded_before = frozenset(sys.modules)  # modules that are there without any step
+        self.submodules: set[tuple[str, str]] = set()  # packages, and what steps imported of them
+        self.imported: set[str] = set()  # by the step, of these: pieces
         self.seeded: set[str] = set()  # generators that the step set before it drew from them
         self.by_chance = False  # whether it had one seeded by the system
-        self.used = libraries.USED  # pieces that it looked at, where they tell
+        self.used = USED
         self.pieces["@random"] = Piece(random.getstate, random.setstate, OTHERWISE)
         self._follow_seeds("@random", random, "seed", "setstate")
 
@@ -163,6 +169,12 @@ class Hidden:
         self.seeded.clear()
         self.used.clear()
         self.by_chance = False
+        self.imported.clear()
+        standard.WARNED.before_step()
+
+    def set_anew(self) -> set[str]:
+        """Pieces that stand as the step left them whatever they were before it, even if that is what they were."""
+        return self.seeded | self.imported | ({warned.NAME} if standard.WARNED.forgotten else set())
 
     def track(self, name: str) -> None:
         """Remembers what module `name` holds, the first time that code could reach it."""
@@ -185,6 +197,25 @@ class Hidden:
         for key in [key for key in keys if key in base]:
             del base[key]
             self.changes.doubt(name)
+            if key in self.set_by_steps and name not in self.local and _is_its_own(name, key):
+                self.replaced.add((name, key))
+
+    def follow_submodules(self, module: str) -> set[str]:
+        """A module of a package that a step imports by name is there from then on, as an attribute of the package, for
+        whoever has that: gives the pieces that say so."""
+        found = set()
+        while "." in module and module not in self.loaded_before:
+            package, _, name = module.rpartition(".")
+            held = getattr(sys.modules.get(package), "__dict__", {})
+            if _is_submodule(package, name, held.get(name)):
+                self.track(package)
+                if (package, name) not in self.submodules:
+                    self.submodules.add((package, name))
+                    self.modules.get(package, {}).pop(name, None)
+                    self.changes.doubt(package)
+                found.add(f"@{module}")
+            module = package
+        return found
 
     def collect(self, values: dict[str, Value], reached: Collection[str]) -> set[str]:
         """Brings `values` (hidden names to values) up to date; returns the names that are other than before.
@@ -233,16 +264,18 @@ class Hidden:
             for key in [*held, *(k for k in base if k not in held)]:
                 if isinstance(key, str) and key not in _MODULE_OWN:
                     was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
-                    # What a library had of itself it uses, and may be used by any other.
-                    changed_in = name not in self.local and key in self.set_by_steps and was is not _ABSENT
-                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and (callable(was) or callable(now) or changed_in)
+                    # What a library had of itself it uses, and may be used by any other. What it makes when it is first
+                    # needed is its own affair.
+                    made_late = was is None and key not in self.set_by_steps
+                    changed_in = (name, key) in self.replaced or name not in self.local and key in self.set_by_steps and was is not _ABSENT
+                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and not made_late and (callable(was) or callable(now) or changed_in)
                     piece, other = f"{SHARED}{name}.{key}", f"@{name}.{key}"
                     if not shared:
                         piece, other = other, piece
                     note(other, _ABSENT)
                     if now is _ABSENT:
                         note(piece, None)
-                    elif was is not now and not _is_submodule(name, key, now):
+                    elif was is not now and ((name, key) in self.submodules or not _is_submodule(name, key, now)):
                         note(piece, now)
                     else:
                         note(piece, _ABSENT)
@@ -252,13 +285,13 @@ class Hidden:
         return changed
 
     def follow_classes(self, modules: Iterable[str], words: Collection[str], attributes: Collection[str], afresh: bool) -> None:
-        """Remembers what stands in the classes of `modules` that code names, under the attributes that it sets. What it
-        imported itself, `afresh`, may have been set by now: there it counts as set."""
+        """Remembers what stands in the classes and objects of `modules` that code names, under the attributes that it sets.
+        What it imported itself, `afresh`, may have been set by now: there it counts as set."""
         for name in modules if attributes else ():
             module = sys.modules.get(name)
             if type(module) is not types.ModuleType or name in ("__main__", "builtins"):
                 continue
-            for kind in [word for word in words if isinstance(module.__dict__.get(word), type)]:
+            for kind in [word for word in words if word in module.__dict__ and _attributes(module.__dict__[word])]:
                 for key in attributes:
                     now = _class_attribute(name, kind, key)
                     if (name, kind, key) not in self.classes and not (afresh and now is _ABSENT):
@@ -292,6 +325,8 @@ class Hidden:
                 return
             self.track(module)
             setattr(sys.modules[module], attribute, value)
+            if _is_submodule(module, attribute, value):
+                self.follow_submodules(f"{module}.{attribute}")
 
     def reset(self, name: str) -> None:
         """Sets a piece to what it was when the run began."""
@@ -312,6 +347,8 @@ class Hidden:
             if kind:
                 self._reset_class(module, kind, attribute)
                 return
+            if (module, attribute) in self.submodules:
+                raise ValueError("what is imported stays so")
             base = self.modules.get(module, {})
             held = sys.modules.get(module)
             if held is not None:
@@ -332,8 +369,24 @@ class Hidden:
 
 
 def _class_attribute(module: str, kind: str, attribute: str) -> Value:
-    held = getattr(sys.modules.get(module), "__dict__", {}).get(kind)
-    return held.__dict__.get(attribute, _ABSENT) if isinstance(held, type) else _ABSENT
+    return _attributes(getattr(sys.modules.get(module), "__dict__", {}).get(kind)).get(attribute, _ABSENT)
+
+
+def _attributes(held: Any) -> Mapping[str, Any]:
+    """Those of a class, or of an object that is no module and no function."""
+    if isinstance(held, (types.ModuleType, types.FunctionType)):
+        return {}
+    found = getattr(held, "__dict__", None)
+    return found if isinstance(found, (dict, types.MappingProxyType)) else {}
+
+
+def _is_its_own(module: str, attribute: str) -> bool:
+    """Whether a library has an attribute of itself, as far as its code tells."""
+    try:
+        code = sys.modules[module].__spec__.loader.get_code(module)  # type: ignore[union-attr]
+    except Exception:  # one that is not written in Python, or not to be had
+        return True
+    return code is None or attribute in names.code_names(code).words
 
 
 def _is_loading(module: str) -> bool:

@@ -53,4 +53,5 @@ def install(display: Callable[..., None], shell: Any) -> None:
     module.clear_output = lambda wait=False: None  # type: ignore[attr-defined]
     package.display = module  # type: ignore[attr-defined]
     package.get_ipython = lambda: shell  # type: ignore[attr-defined]
+    package.version_info, package.__version__ = (9, 0, 0, ""), "9.0.0"  # type: ignore[attr-defined]
     sys.modules["IPython"], sys.modules["IPython.display"] = package, module

@@ -7,10 +7,9 @@ import sys
 from typing import Any, Callable
 
 from . import standard
-from .piece import LIBRARIES, OTHERWISE, Late, Piece, Value
+from .piece import LIBRARIES, OTHERWISE, USED, Late, Piece, Value
 
 _ABSENT = object()
-USED: set[str] = set()  # pieces that a step looked at, where they tell
 
 
 def _numpy_random() -> Piece | None:

@@ -182,17 +182,34 @@ class UsageError(Exception):
     """A magic was used in a way that it does not know."""
 
 
+class _Events:
+    """Takes what libraries want to be called at in IPython's loop, which is not here."""
+
+    def register(self, event: str, function: Any) -> None:
+        pass
+
+    unregister = register
+
+    def trigger(self, event: str, *args: Any) -> None:
+        pass
+
+
 class Shell:
-    """What `get_ipython()` gives: the part of IPython's shell that steps use."""
+    """What `get_ipython()` gives: the part of IPython's shell that steps and libraries use."""
 
     def __init__(self, worker: Any) -> None:
         self._worker = worker
         self._started: list[float] = []
         self._captured: list[Any] = []
+        self.events = _Events()
+        self.config: dict[str, Any] = {}
 
     @property
     def user_ns(self) -> dict[str, Any]:
         return self._worker.namespace
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """Figures are shown by what steps do, not in windows."""
 
     def run_line_magic(self, name: str, line: str, _stack_depth: int = 1) -> Any:
         method = getattr(self, f"_magic_{name.replace('-', '_')}", None)

@@ -76,6 +76,9 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
     loads: set[str] = set()
     stores: set[str] = set()
     words = set(names)
+    for name in names:
+        if "." in name:  # of an import
+            words.update(name.split("."))
     global_stores: set[str] = set()
     attributes: set[str] = set()
     if _KNOWN:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, FrozenSet, NamedTuple, Optional, Union
+from typing import Any, Callable, FrozenSet, NamedTuple, Optional, Set, Union
 
 Value = Any
 # Which steps come by a piece: all of them, those that use any library (libraries use one another), or those of which is
 # told otherwise. A set of words: those that name one of them.
 ALWAYS, LIBRARIES, OTHERWISE = "always", "libraries", "otherwise"
 Readers = Union[str, FrozenSet[str]]
+
+USED: Set[str] = set()  # pieces that the step looked at, where they tell
 
 
 class Piece:

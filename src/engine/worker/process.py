@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _signal
+import faulthandler
 import gc
 import os
 import signal
@@ -66,6 +67,10 @@ def _digits() -> Piece:
     return Piece(getattr(sys, "get_int_max_str_digits", int), getattr(sys, "set_int_max_str_digits", int))
 
 
+def _set_faults(on: Value) -> None:
+    (faulthandler.enable if on else faulthandler.disable)()
+
+
 def pieces() -> dict[str, Piece]:
     """Those that there are from the beginning."""
     return {
@@ -76,8 +81,9 @@ def pieces() -> dict[str, Piece]:
         "@signals": _signals(),
         "@nice": _niceness(),
         "@digits": _digits(),
+        "@faulthandler": Piece(faulthandler.is_enabled, _set_faults, frozenset(["faulthandler"])),
     }
 
 
 # Their values hold nothing that could change in place.
-PLAIN = frozenset("@umask @gc @switchinterval @timezone @nice @digits".split())
+PLAIN = frozenset("@umask @gc @switchinterval @timezone @nice @digits @faulthandler".split())

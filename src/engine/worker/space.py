@@ -89,6 +89,7 @@ class Space:
         self.reaches: dict[str, walk.Reach] = {}
         self.components: dict[str, Component] = {}
         self._holder: dict[int, str] = {}  # id of a mutable object -> a name that reaches it
+        self._lying: dict[int, set[str]] = {}  # id of an array -> names of frames that lie in its memory
         self._bound: dict[str, int] = {}  # name -> id of the value that was looked at
         self._shape: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}  # members -> ids they reach, and those pickled
         self._dumped: dict[tuple[str, ...], codec.Dumped] = {}  # members -> what was made of them in this look
@@ -173,6 +174,25 @@ class Space:
                 name = group[name]
             return name
 
+        def meet(name: str, other: str | None) -> None:
+            """`name` shares something with `other`."""
+            nonlocal touched, todo
+            if other is None or other == name:
+                return
+            if other in group:
+                group[find(other)] = find(name)
+            elif other in same:
+                for member in same[other].members:
+                    group[member] = name
+                    touched.add(member)
+            else:
+                # An untouched component is reached after all: it is looked at anew with this one.
+                more = self.closed([other])
+                for member in more:
+                    self._forget(member)
+                touched |= more
+                todo += [member for member in more if self.has(member)]
+
         while todo:
             name = todo.pop()
             if name in group:
@@ -183,23 +203,16 @@ class Space:
             self.reaches[name] = reach
             self._bound[name] = identity(value)
             for number in reach.ids:
-                holder = self._holder.get(number)
-                if holder is None:
-                    self._holder[number] = name
-                elif holder in group:
-                    group[find(holder)] = find(name)
-                elif holder in same:
-                    for other in same[holder].members:
-                        group[other] = name
-                        touched.add(other)
-                elif holder != name:
-                    # An untouched component is reached after all: it is looked at anew with this one.
-                    more = self.closed([holder])
-                    for other in more:
-                        self._forget(other)
-                    self._holder[number] = name
-                    touched |= more
-                    todo += [other for other in more if self.has(other)]
+                holder = self._holder.setdefault(number, name)
+                if holder != name:
+                    meet(name, holder)
+                    self._holder.setdefault(number, name)
+            for number in reach.ids.intersection(self._lying):
+                for other in [*self._lying[number]]:
+                    meet(name, other)
+            for number in reach.memory:
+                meet(name, self._holder.get(number))
+                self._lying.setdefault(number, set()).add(name)
         self._join_cycles(group, find)
         members: dict[str, list[str]] = {}
         for name in group:
@@ -220,10 +233,11 @@ class Space:
     def _is_same(self, component: Component) -> bool:
         """Whether the same objects stand there with the same content: one pass in C instead of a walk."""
         shape = self._shape.get(component.members)
-        if component.uncarryable is not None or shape is None:
+        # Code that came to stand elsewhere has the same digest.
+        if component.uncarryable is not None or component.files or shape is None:
             return False
         for name in component.members:
-            if not self.has(name) or self._bound.get(name) != id(self.value(name)):
+            if not self.has(name) or self._bound.get(name) != identity(self.value(name)):
                 return False
         try:
             values = [self.value(name) for name in component.members]
@@ -239,6 +253,11 @@ class Space:
             for number in reach.ids:
                 if self._holder.get(number) == name:
                     del self._holder[number]
+            for number in reach.memory:
+                lying = self._lying.get(number, set())
+                lying.discard(name)
+                if not lying:
+                    self._lying.pop(number, None)
 
     def _join_cycles(self, group: dict[str, str], find: Any) -> None:
         """Definitions that refer to one another are one component: neither can be brought over first."""

@@ -7,7 +7,8 @@ import codecs
 import sys
 from typing import Any, Callable
 
-from .piece import Late, Piece, Value
+from . import warned
+from .piece import ALWAYS, Late, Piece, Readers, Value
 
 
 def _rlimits() -> Piece | None:
@@ -142,6 +143,15 @@ def _locale() -> Piece | None:
     return Piece(lambda: locale.setlocale(locale.LC_ALL), lambda v: locale.setlocale(locale.LC_ALL, v) and None)
 
 
+def _told_of_filters() -> None:
+    warnings = sys.modules["warnings"]
+    if hasattr(warnings, "_filters_mutated"):
+        warnings._filters_mutated()
+    elif hasattr(warnings, "_filters_mutated_lock_held"):  # since 3.14
+        with warnings._lock:
+            warnings._filters_mutated_lock_held()
+
+
 def _warnings() -> Piece | None:
     warnings = sys.modules.get("warnings")
     if warnings is None:
@@ -149,13 +159,27 @@ def _warnings() -> Piece | None:
 
     def put(value: Value) -> None:
         warnings.filters[:] = value
-        warnings._filters_mutated() if hasattr(warnings, "_filters_mutated") else None
+        WARNED.without_forgetting(_told_of_filters)
 
     return Piece(lambda: list(warnings.filters), put)
 
 
-def _tables(module: str, names: list[str], words: str) -> Callable[[], "Piece | None"]:
-    """Tables of a module that functions of it fill, read by those that name one of `words`."""
+def _switch(module: str, is_on: str, on: str, off: str) -> Callable[[], "Piece | None"]:
+    """What a module has on or off; who names the module looks at it."""
+
+    def make() -> Piece | None:
+        held = sys.modules[module]
+
+        def put(value: Value) -> None:
+            getattr(held, on if value else off)()
+
+        return Piece(getattr(held, is_on), put, frozenset([module]))
+
+    return make
+
+
+def _tables(module: str, names: list[str], words: str | None) -> Callable[[], "Piece | None"]:
+    """Tables of a module that functions of it fill, read by those that name one of `words`, or by all."""
 
     def make() -> Piece | None:
         tables = [table for name in names if isinstance(table := getattr(sys.modules[module], name, None), dict)]
@@ -165,7 +189,8 @@ def _tables(module: str, names: list[str], words: str) -> Callable[[], "Piece | 
                 table.clear()
                 table.update(wanted)
 
-        return Piece(lambda: [dict(table) for table in tables], put, frozenset(words.split()))
+        readers: Readers = ALWAYS if words is None else frozenset(words.split())
+        return Piece(lambda: [dict(table) for table in tables], put, readers)
 
     return make
 
@@ -217,6 +242,28 @@ def _mime_types() -> Piece | None:
             table.update((key, list(held) if isinstance(held, tuple) else held) for key, held in wanted.items())
 
     return Piece(get, put, frozenset(["mimetypes"]))
+
+
+def _copyreg() -> Piece | None:
+    """How steps have objects taken apart; what libraries say of their own is no change."""
+    table = sys.modules["copyreg"].dispatch_table
+    known = dict(table)
+
+    def get() -> Value:
+        return {
+            kind: how for kind, how in table.items()
+            if known.get(kind, how) is not how or _is_of_steps(kind) or _is_of_steps(how)
+        }  # fmt: skip
+
+    def put(value: Value) -> None:
+        for kind in get().keys() - value.keys():
+            if kind in known:
+                table[kind] = known[kind]
+            else:
+                del table[kind]
+        table.update(value)
+
+    return Piece(get, put, frozenset("copyreg pickle copy shelve multiprocessing concurrent joblib".split()))
 
 
 class _Registered:
@@ -285,6 +332,7 @@ def _is_of_steps(value: Any) -> bool:
 
 
 REGISTERED = _Registered()
+WARNED = warned.Warned()
 
 LATE = {
     "@decimal": Late("decimal", _decimal, True),
@@ -295,10 +343,12 @@ LATE = {
     "@socket:timeout": Late("socket", _socket_timeout, True),
     "@csv:dialects": Late("csv", _dialects, True),
     "@logging": Late("logging", _logging),
+    "@logging:levels": Late("logging", _tables("logging", ["_levelToName", "_nameToLevel"], None), True),
+    "@tracemalloc": Late("tracemalloc", _switch("tracemalloc", "is_tracing", "start", "stop"), True),
     "@calendar": Late("calendar", _calendar, True),
     "@mimetypes": Late("mimetypes", _mime_types, True),
     "@multiprocessing": Late("multiprocessing", _start_method, True),
-    "@copyreg": Late("copyreg", _tables("copyreg", ["dispatch_table"], "copyreg pickle copy shelve multiprocessing concurrent joblib")),
+    "@copyreg": Late("copyreg", _copyreg),
     "@shutil": Late("shutil", _tables("shutil", ["_ARCHIVE_FORMATS", "_UNPACK_FORMATS"], "shutil")),
     "@sqlite3": Late("sqlite3.dbapi2", _tables("sqlite3.dbapi2", ["adapters", "converters"], "sqlite3")),
     "@xml:namespaces": Late(

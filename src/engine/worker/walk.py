@@ -20,7 +20,6 @@ from .codec import identity
 
 _ATOMIC: set[type] = {
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType,
-    slice,
 }  # fmt: skip
 _SKIPPED: set[type] = {
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
@@ -28,6 +27,8 @@ _SKIPPED: set[type] = {
 }  # fmt: skip
 _ALIAS = getattr(types, "GenericAlias", None)  # of 3.9: `list[int]`
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+# Classes of objects that reach others through the system.
+_CHANNELS = frozenset((("socket", "socket"), ("ssl", "SSLSocket"), ("multiprocessing.connection", "Connection")))
 # Whoever holds one of these can look up any name with it.
 _LOOKING = frozenset(map(identity, (eval, exec, globals, locals, vars, dir, __import__)))
 
@@ -38,7 +39,7 @@ def learn_atoms() -> None:
         return
     _imported[:] = [len(sys.modules)]
     for module, names in (
-        ("datetime", ("date", "datetime", "time", "timedelta", "timezone")),
+        ("datetime", ("date", "timedelta", "timezone")),
         ("decimal", ("Decimal",)),
         ("fractions", ("Fraction",)),
         ("uuid", ("UUID",)),
@@ -74,10 +75,11 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "codes", "refs", "modules", "opaque", "tops", "dynamic", "dies")
+    __slots__ = ("ids", "memory", "codes", "refs", "modules", "opaque", "tops", "dynamic", "dies")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
+        self.memory: set[int] = set()  # of arrays in which frames lie: who reaches such an array shares it with them
         self.codes: list[types.CodeType] = []  # of the functions
         self.refs: set[str] = set()  # names of definitions that it refers to
         self.modules: set[str] = set()
@@ -163,6 +165,12 @@ class Walker:
                     found.opaque = "a module that is not among those imported"
                     stack += value.__dict__.values()
                 continue
+            if kind is slice:
+                stack += (value.start, value.stop, value.step)
+                continue
+            if kind.__module__ == "datetime" and kind.__name__ in ("datetime", "time"):
+                stack.append(value.tzinfo)
+                continue
             if kind is _ALIAS:
                 stack += (value.__origin__, *value.__args__)
                 continue
@@ -224,9 +232,21 @@ class Walker:
                 found.modules.add(kind.__module__)
             if kind not in ending:
                 ending[kind] = any("__del__" in base.__dict__ for base in kind.__mro__)
-            found.dies |= ending[kind] and _ends_with_a_deed(value) or bool(_weak_count(value)) and _is_watched(value)
+            found.dies |= ending[kind] and _ends_with_a_deed(value)
+            if _weak_count(value):
+                called = _called_at_the_end(value)
+                found.dies |= bool(called)
+                # What stands for one is held by nobody else, maybe.
+                stack += [one for one in called if type(one) is weakref.finalize]
+            if (kind.__module__, kind.__name__) in _CHANNELS:
+                found.ids.add(identity(_CHANNELS))  # what goes into one comes out of another
+            if kind.__name__ == "Context" and kind.__module__ == "decimal" and value is sys.modules["decimal"].getcontext():
+                found.opaque = "the context in which decimals are calculated"
             if kind.__module__ == "logging":
                 found.modules.add("logging")  # where what its objects keep is followed
+            if kind is weakref.finalize:
+                found.opaque = "what is called when something dies"
+                stack += _finalized(value)
             if issubclass(kind, weakref.ref):
                 # What it says hangs on what it refers to.
                 referent = value()
@@ -242,9 +262,17 @@ class Walker:
             special = _special(value, kind)
             if special is not None:
                 ids, more = special
-                for part in ids:
-                    found.ids.add(identity(part))
+                found.ids.update(map(identity, ids))
                 stack += more
+                continue
+            if kind.__module__.startswith("pandas.core.internals.blocks"):
+                found.ids.add(number)
+                values = value.values
+                if codec.is_array(values) and not values.dtype.hasobject and codec.copies_on_write():
+                    # Frames are isolated from one another by copy-on-write, but not from arrays that show them.
+                    found.memory.add(identity(codec.lies_in(values)))
+                    continue
+                stack.append(values)
                 continue
             found.ids.add(number)
             if kind is list or kind is set:
@@ -300,20 +328,18 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
     module = getattr(kind, "__module__", "")
     array = _array_type()
     if array is not None and isinstance(value, array):
-        base = value
-        while isinstance(base.base, array):
-            base = base.base
+        base = codec.lies_in(value)
         more = [base.base] if base.base is not None else []
         if kind is not array:  # a masked one, or of a class that a step made
             more.append(getattr(value, "__dict__", None))
         return [value, base], (list(value.flat) if value.dtype.hasobject else []) + more
     if module == "numpy" and kind.__name__ == "flatiter":
         return [value], [value.base]
-    if module.startswith("pandas.core.internals.blocks"):
-        values = value.values
-        if type(values).__module__ == "numpy" and not values.dtype.hasobject and _copies_on_write():
-            return [], []  # frames are isolated from one another by copy-on-write
-        return [value], [values]
+    if module == "numpy" and kind.__name__ == "nditer":
+        try:
+            return [value], list(value.operands)
+        except ValueError:  # it was closed
+            return [value], []
     if _index_bases and isinstance(value, _index_bases[0]):
         # Nothing of an index changes but its names; what it keeps beside them are caches, shared with its views.
         parts = getattr(value, "_levels", None)  # of a MultiIndex: each is an index
@@ -352,13 +378,14 @@ def _ends_with_a_deed(value: Any) -> bool:
 _weak_count = weakref.getweakrefcount
 
 
-def _is_watched(value: Any) -> bool:
-    """Whether somebody is called when it dies."""
-    return any(getattr(ref, "__callback__", None) is not None for ref in weakref.getweakrefs(value))
+def _called_at_the_end(value: Any) -> list[Any]:
+    """What is called when it dies."""
+    found = (getattr(ref, "__callback__", None) for ref in weakref.getweakrefs(value))
+    return [called for called in found if called is not None]
 
 
-def _copies_on_write() -> bool:
-    pandas = sys.modules.get("pandas")
-    version = getattr(pandas, "__version__", "0")
-    return version.split(".")[0].isdigit() and int(version.split(".")[0]) >= 3
+def _finalized(value: Any) -> list[Any]:
+    """What a `weakref.finalize` is about, what it calls and with what; nothing once it was called."""
+    info = weakref.finalize._registry.get(value)  # type: ignore[attr-defined]
+    return [] if info is None else [info.weakref(), info.func, info.args, info.kwargs]
 

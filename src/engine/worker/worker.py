@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any
 
-from . import calls, closure, codec, compiled, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, state_of_modules, uses, walk, wall, wire
+from . import calls, closure, codec, compiled, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, standard, state_of_modules, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
@@ -282,6 +282,7 @@ class Worker:
         self.files.watch(self.held.written)
         ahead = closure.Ahead(self, used)
         pre = ahead.whole
+        self.files.asks_entries = "stat" in pre.words and not pre.words.isdisjoint(("scandir", "fwalk"))
         for module in pre.modules:
             self.hidden.track(module)
         self.hidden.follow_classes(pre.modules, pre.words, pre.attributes, False)
@@ -315,6 +316,7 @@ class Worker:
         self.asking = None
         # To describe an error looks into the files of steps: that is not the step's doing.
         self.files.active = False
+        standard.WARNED.after_step()
         _ignore_interrupts()
         calls.ASKER.finish()
         reply: dict[str, Any] = {"us": took}
@@ -464,15 +466,17 @@ class Worker:
         # To take the last name from what ends with a deed (a file is written, a finalizer runs) is to have used it.
         loads |= {n for n in rebound if n in known and self.space.reach_of(n).dies}
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
+        self.hidden.set_by_steps |= pre.attributes
         self._learn_modules(pre, hidden_values)
         imported = set(pre.modules)
         pre.arrived()
+        for module in step.submodules():
+            self.hidden.imported |= self.hidden.follow_submodules(module)
         self.hidden.follow_classes(pre.modules - imported, pre.words, pre.attributes, True)
         self._follow_containers(pre)
         self.held.look(self.children)
         for path in self.held.consumed:
             self.files.note_read(path, "content")
-        self.hidden.set_by_steps |= pre.attributes
         hidden_changed = self.hidden.collect(hidden_values, pre.modules)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
         reads: dict[str, Any] = {}
@@ -499,8 +503,9 @@ class Worker:
         blobs: list[bytes] = []
         values: list[dict[str, Any]] = []
         sent: set[str] = set()
-        direct = rebound | hidden_changed | referred | loads | hidden_loads
-        changed = changed | self.hidden.seeded
+        set_anew = self.hidden.set_anew()
+        direct = rebound | hidden_changed | referred | loads | hidden_loads | set_anew
+        changed = changed | set_anew
         for name in sorted((changed | rebound) - space.HIDDEN):
             component = components.get(name)
             if name not in direct:
@@ -612,6 +617,8 @@ class Worker:
                 self.hidden.pieces[f"{state_of_modules.PREFIX}{name}"] = state_of_modules.piece(name)
             if name.split(".")[0] in pre.words or name in self.local:
                 self.hidden.track(name)
+                if name in pre.words:  # imported by its whole name, by the step or a function that it called
+                    self.hidden.follow_submodules(name)
                 # An attribute that the step's own text sets, on a module that it imported itself.
                 self.hidden.unlike(name, pre.attributes)
         for name in self.local:
@@ -666,7 +673,7 @@ class Worker:
         # What everything prints to may be an object that keeps it.
         found |= {n for n in known if n in ("@:sys.stdout", "@:sys.stderr", "@:sys.stdin")}
         # What it set counts as read as well: a setting is changed in part, and an attribute may be added to.
-        return found, prefixes
+        return found - self.hidden.imported, prefixes
 
     def _packages(self, tops: set[str]) -> list[dict[str, Any]]:
         """The packages that the step could reach, with those that they use, and those that it was the first to import."""
