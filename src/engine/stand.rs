@@ -24,7 +24,7 @@ impl Engine {
         let start = std::time::Instant::now();
         let copy = node.forked()?;
         self.fork_us = (self.fork_us * 3 + micros(start.elapsed())) / 4;
-        (self.spent_us, self.uncarried) = (0, false);
+        (self.spent_us, self.uncarried, self.imported) = (0, false, false);
         self.checkpoints.push(copy);
         self.evict();
         Ok(())

@@ -23,7 +23,7 @@ use super::root::name_of;
 use super::task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use super::wall;
-use crate::step::{Digest, Execution, Outcome, Reason, StepId};
+use crate::step::{Digest, Effect, Execution, Outcome, Reason, StepId};
 
 /// A checkpoint is made once this many times the fork's own time was spent since the last. The page faults that
 /// follow a fork cost about as much again, or twice that.
@@ -72,6 +72,8 @@ pub struct Engine {
     pub(super) spent_us: u64,
     /// Whether something that was made since the last checkpoint can only be had again by executing its step.
     pub(super) uncarried: bool,
+    /// Whether a step since then imported something: who is brought over elsewhere imports it again.
+    pub(super) imported: bool,
 }
 
 impl Drop for Engine {
@@ -114,6 +116,7 @@ impl Engine {
             fork_us: 2_000,
             spent_us: 0,
             uncarried: false,
+            imported: false,
         }
     }
 
@@ -371,13 +374,14 @@ impl Engine {
             fork_us: self.fork_us,
             spent_us: 0,
             uncarried: false,
+            imported: false,
         }
     }
 
     /// Whether enough was executed since the last checkpoint for another to be worth its cost.
     pub(super) fn checkpoint_pays(&self) -> bool {
         let enough = (CHECKPOINT_PAYS * self.fork_us).min(CHECKPOINT_AFTER);
-        self.spent_us > if self.uncarried { enough } else { CHECKPOINT_IF_CARRIED * enough }
+        self.spent_us > if self.uncarried || self.imported { enough } else { CHECKPOINT_IF_CARRIED * enough }
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -454,6 +458,7 @@ impl Engine {
         self.loaded(&done.execution);
         self.spent_us = self.spent_us.saturating_add(done.execution.duration_us);
         self.uncarried |= !self.can_be_carried(&done.execution);
+        self.imported |= done.execution.effects.iter().any(|effect| matches!(effect, Effect::Import { .. }));
         let undone = done.execution.outcome == Outcome::Failed && on_error == OnError::Block;
         let keep = done.alive && !undone;
         if !keep {

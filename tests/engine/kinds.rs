@@ -157,6 +157,16 @@ fn what_is_called_when_something_dies() {
 }
 
 #[test]
+fn state_of_a_module_whatever_it_is_called() {
+    let week = "print(c.weekheader(2))";
+    reaches(&["import calendar as c", "c.setfirstweekday(2)", week], 2, "c.setfirstweekday(3)");
+    let by_name = "from calendar import weekheader as w, setfirstweekday as s";
+    reaches(&[by_name, "s(2)", "print(w(2))"], 2, "s(3)");
+    let named = "from xml.etree import ElementTree as E\nE.register_namespace('zz', 'http://z')";
+    reaches(&[named, "print(E.tostring(E.Element('{http://z}a')))"], 1, &named.replace("zz", "yy"));
+}
+
+#[test]
 fn attributes_where_few_look_for_them() {
     let members = "import enum\nclass C(enum.Enum):\n    A = 1";
     reaches(&[members, "C.A.note = 5", "print(C.A.note)"], 2, "C.A.note = 6");

@@ -54,3 +54,12 @@ fn steps_that_hold_much_end_within_the_budget() {
     let (held, memory) = run.engine.checkpoints();
     assert!(memory <= budget, "{held} checkpoints of {memory} bytes");
 }
+
+#[test]
+fn what_took_long_to_import_is_imported_once() {
+    let mut run = Run::new(OnError::Block);
+    std::fs::write(run.dir.path().join("slow.py"), "import time\ntime.sleep(0.15)\n").unwrap();
+    let steps = [("1", "import slow"), ("2", "x = 1"), ("3", "print(x)")];
+    run.update(&steps);
+    assert_eq!(run.engine.checkpoints().0, 1, "one after it, to begin again from");
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Any, Iterable
 
 from . import hidden, names, state_of_modules, walk
 
@@ -30,6 +30,7 @@ class Closure:
         self.ordered = False  # whether it sees in which order they came to be there
         self.plain: set[str] = set()  # see `names.CodeNames`
         self.tops: set[str] = set()  # packages that it may use, other than Python's own
+        self.makers: set[Any] = set()  # modules of functions and classes that it may use
 
     def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
         space_ = self.worker.space
@@ -63,6 +64,7 @@ class Closure:
                 self.dynamic |= reach.dynamic
                 self._add_modules(reach.modules)
                 self.tops |= reach.tops
+                self.makers |= reach.makers
         self._add_modules([word for word in self.words if word in sys.modules])
         if self.words & names.DYNAMIC:
             self.dynamic = True
@@ -110,6 +112,11 @@ class Closure:
                 if f"{name}.{word}" in sys.modules:
                     self._add_modules([f"{name}.{word}"])
 
+    def words_for_pieces(self) -> set[str]:
+        """Its words, and the names of the modules that it uses whatever they are called in it."""
+        modules = [*self.modules, *(m for m in self.makers if type(m) is str and m not in ("__main__", "builtins"))]
+        return self.words.union(*(module.split(".") for module in modules))
+
     def _take(self, code: names.CodeNames) -> None:
         self.words |= code.words
         self.stores |= code.global_stores
@@ -131,6 +138,7 @@ class Closure:
         self.ordered |= other.ordered
         self.plain |= other.plain
         self.tops |= other.tops
+        self.makers |= other.makers
 
 
 _CALLED = frozenset("@signals @trace @logging @codecs @codecs:errors @copyreg @sqlite3 @pandas:accessors".split())
@@ -184,7 +192,7 @@ class Ahead:
         worker = self.worker
         found = Closure(worker)
         for name in worker.space.hidden:
-            called = name in _CALLED and worker.hidden.pieces[name].is_read_by(own.words, bool(own.tops))
+            called = name in _CALLED and worker.hidden.pieces[name].is_read_by(own.words_for_pieces(), bool(own.tops))
             if called or name.startswith(hidden.SHARED):
                 reach = worker.space.reach(name)
                 found.add(reach.refs, _NOTHING, {})

@@ -75,7 +75,7 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "memory", "codes", "refs", "modules", "opaque", "tops", "dynamic", "dies")
+    __slots__ = ("ids", "memory", "codes", "refs", "modules", "opaque", "makers", "tops", "dynamic", "dies")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -84,6 +84,7 @@ class Reach:
         self.refs: set[str] = set()  # names of definitions that it refers to
         self.modules: set[str] = set()
         self.opaque: str | None = None  # why it can't be carried, where the walk can tell
+        self.makers: set[Any] = set()  # the modules of functions and classes that were met
         self.tops: set[str] = set()  # packages, other than Python's own, of which anything was met
         self.dynamic = False  # whether any name can be looked up with it
         self.dies = False  # whether something happens when it dies
@@ -131,7 +132,7 @@ class Walker:
         namespace = self.namespace
         seen: set[int] = set()
         kinds: set[type] = set()  # of what was met
-        makers: set[Any] = set()  # the modules of functions and classes that were
+        makers = found.makers
         ending: dict[type, bool] = {}  # whether a type has a finalizer
         stack = [root]
         while stack:

@@ -643,7 +643,8 @@ class Worker:
         self, pre: "closure.Closure", known: dict[str, Any], changed: set[str]
     ) -> tuple[set[str], set[str]]:
         uses_libraries = bool(pre.tops)
-        found = {name for name, piece in self.hidden.pieces.items() if piece.is_read_by(pre.words, uses_libraries)}
+        words = pre.words_for_pieces()
+        found = {name for name, piece in self.hidden.pieces.items() if piece.is_read_by(words, uses_libraries)}
         found |= {n for n in known if n.startswith("@builtins.") and n[10:] in hidden.BUILTINS}
         prefixes: set[str] = {hidden.SHARED}
         for name, word in GENERATORS.items():
