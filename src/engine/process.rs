@@ -216,6 +216,18 @@ impl Process {
         self.brood.end_step(self.pid);
     }
 
+    /// Ends it, and waits until it has let its memory go, where that can be told.
+    pub(super) fn end(self) {
+        #[cfg(target_os = "linux")]
+        let process = Pid::from_raw(self.pid)
+            .and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
+        drop(self);
+        #[cfg(target_os = "linux")]
+        if let Some(process) = process {
+            wait(&mut [PollFd::new(&process, PollFlags::IN)], Duration::from_secs(1));
+        }
+    }
+
     pub(super) fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             // A process that is gone needs no signal.

@@ -51,8 +51,12 @@ impl Engine {
         if self.memory() <= budget {
             return;
         }
-        self.look_at_memory(0);
-        while self.memory() > budget && !self.checkpoints.is_empty() {
+        loop {
+            // What one shared with another is the other's own when it is gone.
+            self.look_at_memory(0);
+            if self.memory() <= budget || self.checkpoints.is_empty() {
+                return;
+            }
             let cost = |node: &Node, at: usize| -> u64 {
                 let others = self.checkpoints.iter().enumerate().filter(|(other, _)| *other != at);
                 let from = others.filter_map(|(_, other)| other.prefix(&node.line)).max().unwrap_or(0);
@@ -62,7 +66,7 @@ impl Engine {
             let worst = self.checkpoints.iter().enumerate().map(worth).min_by(|a, b| a.1.total_cmp(&b.1));
             let worst = worst.map_or(0, |(at, _)| at);
             tracing::debug!(at = worst, "a checkpoint goes");
-            self.checkpoints.remove(worst);
+            self.checkpoints.remove(worst).process.end();
         }
     }
 

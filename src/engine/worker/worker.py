@@ -271,6 +271,7 @@ class Worker:
         error: BaseException | None = None
         try:
             text = compiled.compiled(source, filename)
+            self.submodules = text.submodules()  # told before the step replaces what it is told with
             used = uses.uses_of(text.tree, text.code, filename)
         except compiled.FAULTS as failure:
             described = errors.describe(failure, self.steps)
@@ -470,7 +471,7 @@ class Worker:
         self._learn_modules(pre, hidden_values)
         imported = set(pre.modules)
         pre.arrived()
-        for module in step.submodules():
+        for module in self.submodules:
             self.hidden.imported |= self.hidden.follow_submodules(module)
         self.hidden.follow_classes(pre.modules - imported, pre.words, pre.attributes, True)
         self._follow_containers(pre)
