@@ -152,3 +152,19 @@ fn what_we_look_at_warns_nobody() {
     let told = run.update(&[("1", "import numpy as np\na, b = np.broadcast_arrays(np.arange(2), np.zeros((2, 2)))")]);
     assert!(told.shown["1"].starts_with("\"\""), "{}", told.shown["1"]);
 }
+
+#[test]
+fn a_figure_needs_nothing_that_its_library_keeps_for_itself() {
+    let Some(python) = lab() else { return };
+    let before = [
+        ("1", "import matplotlib.pyplot as plt"),
+        ("2", "_ = plt.plot([1])\nplt.close('all')\ndel _"),
+        ("3", "x = 1"),
+        ("4", "_ = plt.plot([x])\nprint(len(plt.gca().lines))\nplt.close('all')"),
+    ];
+    let mut run = Run::with(OnError::Block, |settings| settings.python.clone_from(&python));
+    run.update(&before);
+    run.restart();
+    let told = run.update(&[before[0], before[1], ("3", "x = 2"), before[3]]);
+    assert_eq!((told.ran, told.rebuilt), (vec!["3".to_owned(), "4".to_owned()], 0));
+}

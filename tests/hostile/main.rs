@@ -43,7 +43,7 @@ fn run_all(pen: &Pen, cases: &[(&str, &str)], limits: &[&str]) -> Vec<(String, S
             steps.iter().find(|step| step["id"] == id.as_str()).unwrap()
         };
         let (hostile, after) = (step("a"), step("b"));
-        assert_eq!(after["stdout"], "on with [5]\n", "after {name}: {after}");
+        assert_eq!(after["stdout"], "on with [5]\n", "after {name}: {after} {}", said.stderr);
         let error = &hostile["error"];
         let message = error["message"].as_str().unwrap_or_default();
         let text = match error["type"].as_str() {

@@ -262,13 +262,11 @@ class Hidden:
                     note(known, _ABSENT)
                 continue
             for key in [*held, *(k for k in base if k not in held)]:
-                if isinstance(key, str) and key not in _MODULE_OWN:
+                if isinstance(key, str) and key not in _MODULE_OWN and (name, key) not in libraries.MADE_LATE:
                     was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
-                    # What a library had of itself it uses, and may be used by any other. What it makes when it is first
-                    # needed is its own affair.
-                    made_late = was is None and key not in self.set_by_steps
+                    # What a library had of itself it uses, and may be used by any other.
                     changed_in = (name, key) in self.replaced or name not in self.local and key in self.set_by_steps and was is not _ABSENT
-                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and not made_late and (callable(was) or callable(now) or changed_in)
+                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and (callable(was) or callable(now) or changed_in)
                     piece, other = f"{SHARED}{name}.{key}", f"@{name}.{key}"
                     if not shared:
                         piece, other = other, piece

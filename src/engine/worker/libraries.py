@@ -205,6 +205,11 @@ def _torch() -> Piece | None:
     return Piece(lambda: (str(torch.get_default_dtype()), torch.is_grad_enabled()), put, LIBRARIES)
 
 
+# What libraries make when they first need it, from settings that are followed: they make it anew elsewhere.
+MADE_LATE = frozenset((
+    ("matplotlib.pyplot", "_backend_mod"), ("matplotlib.pyplot", "_REPL_DISPLAYHOOK"), ("matplotlib.backends", "backend"),
+))  # fmt: skip
+
 # What one holds right after the import of its module is what a run begins with: a step may import it and set it in one go.
 LATE = {
     "@numpy:random": Late("numpy.random.mtrand", _numpy_random, True),

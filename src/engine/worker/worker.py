@@ -602,8 +602,8 @@ class Worker:
             parts.append(f"{os.getpid()} {time.monotonic_ns()}")
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
-    def _learn_modules(self, pre: "closure.Closure", values: dict[str, Any]) -> None:
-        """Starts to follow modules that were imported by the step."""
+    def _learn_modules(self, pre: "closure.Closure", values: dict[str, Any]) -> set[str]:
+        """Starts to follow modules that were imported by the step; gives those that were imported at all."""
         fresh = sys.modules.keys() - self.seen_modules if self.hidden.changes.is_changed("") else set()
         tops = {name.split(".")[0] for name in fresh}
         self.imported = sorted(tops - {name.split(".")[0] for name in self.seen_modules}) if tops else []
@@ -632,6 +632,7 @@ class Worker:
                 key for key, value in base.items()
                 if isinstance(value, (list, dict, set, bytearray)) and not key.startswith("__")
             ])  # fmt: skip
+        return set(fresh)
 
     def _follow_containers(self, pre: "closure.Closure") -> None:
         """A list or dict of a module that the step names can change in place: it is state."""
@@ -723,9 +724,15 @@ class Worker:
         for name in message.get("order", ()):
             if name in self.namespace:
                 self.namespace[sys.intern(name)] = self.namespace.pop(name)
-        self._learn_modules(closure.Closure(self), self.space.hidden)
+        imported = self._learn_modules(closure.Closure(self), self.space.hidden)
         self.hidden.collect(self.space.hidden, self.local)
         touched |= self.space.refresh(touched, message.get("stamp", "loaded"))
+        # As where a step imported them.
+        reaches = [self.space.reach_of(name) for name in touched]
+        tops = {module.partition(".")[0] for reach in reaches for module in reach.tops | reach.modules}
+        for name in imported:
+            if name.partition(".")[0] in tops:
+                self.hidden.track(name)
         self.space.told()
         found = {}
         for name, component in self.space.components.items():
