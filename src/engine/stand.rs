@@ -427,10 +427,10 @@ fn difference(before: &State, expected: &Execution, again: &Execution) -> Option
             _ => None,
         },
     };
-    // When what a step left running is there to be seen is chance.
-    let own = |name: &&Name| {
-        !then.incidental.contains_key(*name) && !now.incidental.contains_key(*name) && ***name != *"@held"
-    };
+    // When what a step left running is there to be seen is chance, and a warning may tell the number of a process.
+    let by_chance = |name: &Name| matches!(&**name, "@held" | "@warnings:shown");
+    let own =
+        |name: &&Name| !then.incidental.contains_key(*name) && !now.incidental.contains_key(*name) && !by_chance(name);
     let mut names = then.writes.keys().chain(now.writes.keys()).filter(own);
     if let Some(name) = names.find(|name| made(then, name) != made(now, name)) {
         return Some(format!("{name}: {:?} and now {:?}", made(then, name), made(now, name)));

@@ -249,7 +249,10 @@ fn differences(before: &Before, held: &Execution, full: &Execution) -> Vec<Diffe
     compare("display".into(), display(held), display(full));
     let (then, now) = (&held.observation, &full.observation);
     // Names that changed only because something else that they share did are told with that.
-    let own = |name: &Name| !then.incidental.contains_key(name) && !now.incidental.contains_key(name);
+    // A warning is compared where it stands in the output.
+    let own = |name: &Name| {
+        !then.incidental.contains_key(name) && !now.incidental.contains_key(name) && &**name != "@warnings:shown"
+    };
     let names: BTreeSet<&Name> = then.writes.keys().chain(now.writes.keys()).filter(|name| own(name)).collect();
     for name in names {
         let written = |side: &Observation| side.writes.get(name).map(|written| value(written.as_ref()));
