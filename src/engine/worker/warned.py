@@ -83,7 +83,7 @@ class Warned:
             return
         self._asked = False
         for module, kept in _kept():
-            self._shown.update(_told(module, key) for key in kept if isinstance(key, tuple))
+            self._shown.update(_told(module, key) for key in kept if _is_of_python(key))
             kept.clear()
 
     def piece(self) -> Piece:
@@ -91,7 +91,7 @@ class Warned:
 
         def get() -> List[Shown]:
             self._keep()
-            return sorted(self._shown, key=repr)
+            return sorted(self._shown, key=_in_order)
 
         def put(value: List[Shown]) -> None:
             self._shown = set(value)
@@ -106,12 +106,25 @@ class Warned:
 
 
 def _kept() -> Iterator[Tuple[str, Dict[Any, Any]]]:
-    yield "", warnings.onceregistry  # type: ignore[attr-defined]
+    once = getattr(warnings, "onceregistry", None)
+    if type(once) is dict:
+        yield "", once
     for name, module in list(sys.modules.items()):
         if isinstance(module, types.ModuleType):
             kept = module.__dict__.get("__warningregistry__")
             if type(kept) is dict:
                 yield name, kept
+
+
+def _is_of_python(key: Any) -> bool:
+    """Whether Python made a key; steps can put there what they like."""
+    kinds = tuple(map(type, key)) if type(key) is tuple else ()
+    return len(kinds) in (2, 3) and kinds[0] is str and issubclass(kinds[1], type) and kinds[2:] in ((), (int,))
+
+
+def _in_order(one: Shown) -> Tuple[str, str, int, str]:
+    module, text, category, line = one
+    return module, text, line, category if isinstance(category, str) else category.__qualname__
 
 
 def _told(module: str, key: Tuple[Any, ...]) -> Shown:
