@@ -428,6 +428,31 @@ fn a_file_that_steps_write_is_told_with_who_wrote_and_reads_it() {
 }
 
 #[test]
+fn code_that_a_step_writes_is_its_result_and_no_step() {
+    let run = Run::new(&[
+        ("01_make.py", "with open('helper.py', 'w') as file:\n    file.write('X = 1')\n"),
+        ("02_use.py", "import helper\nprint(helper.X)\n"),
+    ]);
+    let ids = |document: serde_json::Value| -> Vec<String> {
+        document["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ["01_make", "02_use"];
+    assert_eq!(ids(run.json("run", &[])), all);
+    assert_eq!(ids(run.json("run", &[])), all);
+    run.write("01_make.py", "with open('helper.py', 'w') as file:\n    file.write('X = 2')\n");
+    let told = run.json("run", &[]);
+    assert_eq!(told["steps"][1]["stdout"], "2\n");
+    assert_eq!(ids(told), all);
+    // What a person writes there is one, once nothing makes it.
+    std::fs::remove_file(run.file("01_make.py")).unwrap();
+    run.json("run", &[]);
+    run.write("helper.py", "X = 3\n");
+    let told = run.json("run", &[]);
+    assert_eq!(told["steps"][0]["stdout"], "3\n");
+    assert_eq!(ids(told), ["02_use", "helper"]);
+}
+
+#[test]
 fn the_temporary_directory_is_as_a_step_found_it_the_next_time_and_goes_where_none_looked() {
     let looks = "import os, tempfile\nwith tempfile.TemporaryDirectory() as made:\n    print(len(os.listdir(tempfile.gettempdir())))\n";
     let run = Run::new(&[("1.py", looks)]);

@@ -181,7 +181,7 @@ fn files_and_names_of_the_same_spelling_are_kept_apart() {
         store.record_version(&id(step), b"", &by(1)).unwrap();
     }
     let mut writer = Execution::clone(&execution("a", 1, &[], &[]));
-    let content = FileContent::File { digest: Digest::of("csv") };
+    let content = FileContent::File { digest: Digest::of("csv"), mode: None };
     writer
         .observation
         .files_written

@@ -46,8 +46,13 @@ impl Engine {
             return Ok(choice);
         }
         let target = walk.state.clone();
-        let side = self.on_the_side(walk, &target)?;
-        walk.settle(&side.node);
+        match self.on_the_side(walk, &target)? {
+            Some(node) => walk.settle(&node),
+            None => {
+                let node = self.stand_aside(walk, &target)?;
+                walk.settle(node);
+            }
+        }
         Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::state::State;
 use super::vault::Vault;
 use super::wall;
+use crate::run::mode;
 use crate::step::{Digest, FileContent};
 
 /// A file larger than this is not kept; a step that uses it is known by the file's size and time.
@@ -99,12 +100,12 @@ impl Disk {
             && *size == meta.len()
             && *at == time
         {
-            return FileContent::File { digest: *digest };
+            return FileContent::File { digest: *digest, mode: mode::of(&meta) };
         }
         match hash(&full) {
             Some(digest) => {
                 self.hashed.insert(full, (meta.len(), time, digest));
-                FileContent::File { digest }
+                FileContent::File { digest, mode: mode::of(&meta) }
             }
             None => FileContent::External { mark: "unreadable".into() },
         }
@@ -162,7 +163,7 @@ impl Disk {
     /// Keeps what stands at `path` now, so that it can be brought back.
     pub(super) fn keep(&mut self, path: &str) -> FileContent {
         let content = self.now(path);
-        if let FileContent::File { digest } = &content
+        if let FileContent::File { digest, .. } = &content
             && self.vault.blob(digest).is_none()
             && let Ok(bytes) = fs::read(self.full(path))
         {
@@ -171,7 +172,8 @@ impl Disk {
         content
     }
 
-    /// Keeps a copy that the worker made of what stood at a path before a step changed it.
+    /// Keeps a copy that the worker made of what stood at a path before a step changed it. The copy's name ends with the
+    /// permissions.
     pub(super) fn keep_copy(&mut self, copy: Option<&str>) -> FileContent {
         match copy {
             None => FileContent::Absent,
@@ -180,8 +182,11 @@ impl Disk {
                 let read = fs::read(copy);
                 // The copy has served.
                 let _ = fs::remove_file(copy);
+                let mode = copy.rsplit('-').next().and_then(|mode| u32::from_str_radix(mode, 8).ok());
                 match read {
-                    Ok(bytes) => FileContent::File { digest: self.vault.put_blob(&bytes) },
+                    Ok(bytes) => {
+                        FileContent::File { digest: self.vault.put_blob(&bytes), mode: mode.and_then(mode::unusual) }
+                    }
                     Err(error) => FileContent::External { mark: error.to_string() },
                 }
             }
@@ -209,6 +214,19 @@ impl Disk {
                 (now != left).then_some((path, now))
             })
             .collect()
+    }
+
+    /// No step changes this file any more: it is a person's, who left `content` there, and an input like any other.
+    pub(super) fn let_go(&mut self, path: &str, content: &FileContent) -> Result<(), String> {
+        if self.tracked.remove(path).is_none() {
+            return Ok(());
+        }
+        self.save();
+        match content {
+            _ if self.now(path) == *content => Ok(()),
+            FileContent::Absent => self.remove(path),
+            _ => self.write(path, content),
+        }
     }
 
     /// Puts every file that steps changed as it was at the place of `state`. Returns what could not be put.
@@ -254,18 +272,23 @@ impl Disk {
     }
 
     fn write(&mut self, path: &str, content: &FileContent) -> Result<(), String> {
+        let now = self.now(path);
         let full = self.full(path);
         self.hashed.remove(&full);
         if let Some(parent) = full.parent() {
             fs::create_dir_all(parent).map_err(|error| format!("{path} could not be put back: {error}"))?;
         }
         match content {
-            FileContent::File { digest } => {
+            FileContent::File { digest, mode } => {
+                let put = |error| format!("{path} could not be put back: {error}");
+                if matches!(now, FileContent::File { digest: here, .. } if here == *digest) {
+                    return mode::set(&full, *mode).map_err(put);
+                }
                 let bytes = self
                     .vault
                     .blob(digest)
                     .ok_or_else(|| format!("{path} could not be put back: its content was not kept"))?;
-                write_whole(&full, &bytes).map_err(|error| format!("{path} could not be put back: {error}"))
+                write_whole(&full, &bytes).and_then(|()| mode::set(&full, *mode)).map_err(put)
             }
             FileContent::Present | FileContent::Directory { .. } => {
                 fs::create_dir_all(&full).map_err(|error| format!("{path} could not be made: {error}"))

@@ -88,6 +88,12 @@ impl<'a> Walk<'a> {
         left
     }
 
+    /// Whether a step from `place` on has last written this file.
+    pub(super) fn is_written_from(&self, place: usize, path: &str) -> bool {
+        let mut held = self.tasks.iter().skip(place).filter_map(|task| task.held.first());
+        held.any(|execution| execution.observation.files_written.contains_key(path))
+    }
+
     /// What the watched names hold now.
     pub(super) fn watched(&self) -> BTreeMap<Name, Option<Slot>> {
         self.goal.watched.iter().map(|name| (Arc::clone(name), self.state.names().get(name).cloned())).collect()

@@ -1,9 +1,7 @@
 //! Having a process in the right state: checkpoints, values brought over, steps executed again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::aside::{Aside, Isolation};
 use super::execute::{micros, written};
 use super::line::{Delta, Key, Line, Node};
 use super::pass::Walk;
@@ -320,62 +318,24 @@ impl Engine {
         }
     }
 
-    /// A process on the side that holds `target`, to be asked and thrown away.
-    pub(super) fn on_the_side(&mut self, walk: &Walk<'_>, target: &State) -> Result<Side, EngineError> {
+    /// A process that holds `target`, to be asked and thrown away; `None` where that takes steps to be executed.
+    pub(super) fn on_the_side(&mut self, walk: &Walk<'_>, target: &State) -> Result<Option<Node>, EngineError> {
         self.root()?;
         if let Some(live) = &mut self.live
             && live.line == walk.keys
         {
             let process = live.process.fork()?;
-            let node = Node { state: live.state.clone(), degraded: true, ..Node::new(process) };
-            return Ok(Side { node, _aside: None });
+            return Ok(Some(Node { state: live.state.clone(), degraded: true, ..Node::new(process) }));
         }
         // One that can't be run from can be looked at.
         let there = self.checkpoints.iter_mut().find(|node| node.line == walk.keys);
         if let Some(Ok(node)) = there.map(Node::forked) {
-            return Ok(Side { node, _aside: None });
+            return Ok(Some(node));
         }
         let kept = self.live.take();
         let brought = self.bring_over(&walk.keys, target);
         self.live = kept;
-        if let Some(node) = brought? {
-            return Ok(Side { node, _aside: None });
-        }
-        let mut aside = self.aside(walk.tasks)?;
-        let elsewhere = *aside.isolation() != Isolation::Kernel;
-        let engine = aside.engine();
-        let mut again = Walk::new(walk.tasks, walk.goal, BTreeMap::new());
-        again.state = target.clone();
-        again.line = walk.line.clone();
-        again.keys = walk.keys.clone();
-        let length = again.line.len();
-        let rebuilt = engine.rebuild(&mut again, length, &mut |_| {})?;
-        match (rebuilt, engine.live.take()) {
-            (None, Some(node)) => Ok(Side { node, _aside: Some(aside) }),
-            (Some(place), _)
-                if let Some(task) = walk.tasks.get(place)
-                    && elsewhere =>
-            {
-                Err(EngineError {
-                    what: format!(
-                        "the state can only be had again by running {} in a copy of the run at another path, and there it \
-                     comes out differently",
-                        task.id
-                    ),
-                    hint: Some(
-                        "what may give it a view of its own, so that the path is the same: reweave doctor".into(),
-                    ),
-                })
-            }
-            (Some(place), _) if let Some(task) = walk.tasks.get(place) => Err(EngineError {
-                what: format!(
-                    "{} answers differently each time, so that the state after it can't be had again",
-                    task.id
-                ),
-                hint: Some("see in what with: reweave replay --check 2".into()),
-            }),
-            _ => Err(EngineError { what: "no process could be brought to this state".into(), hint: None }),
-        }
+        brought
     }
 }
 
@@ -393,13 +353,6 @@ enum Rebuilt {
     Diverged(usize),
     /// Something could not be brought over after all.
     Failed,
-}
-
-/// A process to be asked, with the engine on the side that it belongs to, if it needed one.
-#[derive(Debug)]
-pub(super) struct Side {
-    pub(super) node: Node,
-    _aside: Option<Aside>,
 }
 
 /// Whether the present sources of `tasks` are those whose executions make up what `node` holds.
@@ -428,7 +381,7 @@ fn difference(before: &State, expected: &Execution, again: &Execution) -> Option
         },
     };
     // When what a step left running is there to be seen is chance, and a warning may tell the number of a process.
-    let by_chance = |name: &Name| matches!(&**name, "@held" | "@warnings:shown");
+    let by_chance = |name: &Name| matches!(&**name, "@held" | "@descriptors" | "@warnings:shown");
     let own =
         |name: &&Name| !then.incidental.contains_key(*name) && !now.incidental.contains_key(*name) && !by_chance(name);
     let mut names = then.writes.keys().chain(now.writes.keys()).filter(own);

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::brood::Brood;
 use super::process::{Process, lost};
 use super::protocol::{Ask, Done, RootReply};
@@ -13,6 +15,7 @@ use super::stream::{pair, pipe};
 use super::task::{EngineError, Settings};
 use super::wall::{self, WallHead};
 use crate::run::{Area, Decision};
+use crate::step::Digest;
 
 /// The modules of the worker, which import one another by name.
 const MODULES: [(&str, &str); 32] = [
@@ -61,6 +64,41 @@ static COMPILED: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new(
 
 fn compiled() -> MutexGuard<'static, BTreeMap<PathBuf, Arc<[u8]>>> {
     COMPILED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The note that tells where the vault has the same, for the next command on the run.
+const NOTE: &str = "worker";
+
+/// What an interpreter made of the modules at an earlier start.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    /// Digest of the modules' own text.
+    sources: Digest,
+    python: PathBuf,
+    /// The blob that holds it.
+    code: Digest,
+}
+
+/// What `python` made of the modules earlier, here or by what the run's vault vouches for; nothing where that is not known.
+/// The interpreter itself looks whether it is of its kind.
+fn made_earlier(sources: &Digest, settings: &Settings) -> Arc<[u8]> {
+    let held = compiled().get(&settings.python).cloned();
+    held.unwrap_or_else(|| {
+        let vault = &settings.vault;
+        let kept = vault.note(NOTE).and_then(|note| serde_json::from_slice::<Kept>(&note).ok());
+        let kept = kept.filter(|kept| kept.sources == *sources && kept.python == settings.python);
+        // The note is vouched for, and what it names is known by its content.
+        let code = kept.and_then(|kept| vault.blob(&kept.code).filter(|code| Digest::of(code) == kept.code));
+        code.unwrap_or_default().into()
+    })
+}
+
+fn keep(made: Vec<u8>, sources: Digest, settings: &Settings) {
+    let code = settings.vault.put_blob(&made);
+    if let Ok(note) = serde_json::to_vec(&Kept { sources, python: settings.python.clone(), code }) {
+        settings.vault.put_note(NOTE, &note);
+    }
+    compiled().insert(settings.python.clone(), made.into());
 }
 
 /// What a root is made for, besides its settings.
@@ -147,12 +185,13 @@ impl Process {
         let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
         self.write_all(&length)?;
         self.write_all(&sources)?;
-        let known = compiled().get(&settings.python).cloned().unwrap_or_default();
+        let digest = Digest::of(&sources);
+        let known = made_earlier(&digest, settings);
         self.write_all(&u32::try_from(known.len()).unwrap_or_default().to_le_bytes())?;
         self.write_all(&known)?;
         let (_, made): (Done, Vec<u8>) = self.answer_with_data()?;
         if !made.is_empty() {
-            compiled().insert(settings.python.clone(), made.into());
+            keep(made, digest, settings);
         }
         let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let spool = wall::spool(place.base);

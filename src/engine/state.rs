@@ -315,6 +315,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "sys:path" => "the module search path".into(),
         "sys:argv" => "the arguments of the program".into(),
         "held" => "what steps left open".into(),
+        "descriptors" => "open files, by their numbers".into(),
         "recursionlimit" => "the recursion limit".into(),
         "warnings" => "the warnings filters".into(),
         "warnings:shown" => "which warnings were shown".into(),

@@ -282,7 +282,8 @@ fn value(written: Option<&Written>) -> String {
 
 fn file(content: &FileContent) -> String {
     match content {
-        FileContent::File { digest } => format!("digest {digest}"),
+        FileContent::File { digest, mode: None } => format!("digest {digest}"),
+        FileContent::File { digest, mode: Some(mode) } => format!("digest {digest}, permissions {mode:o}"),
         FileContent::External { .. } => "outside what is kept".into(),
         other => format!("{other:?}"),
     }

@@ -65,8 +65,7 @@ pub struct Engine {
     pub(super) compiled: HashMap<Digest, CompileReply>,
     /// What is known of the interpreter's packages during an update.
     pub(super) installed: Installed,
-    /// The state that was looked at last.
-    pub(super) looked: Option<Box<Looked>>,
+    pub(super) looked: Box<Looked>,
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
     pub(super) fork_us: u64,
     pub(super) spent_us: u64,
@@ -112,7 +111,7 @@ impl Engine {
             slots: Slots::default(),
             compiled: HashMap::new(),
             installed: Installed::default(),
-            looked: None,
+            looked: Box::default(),
             fork_us: 2_000,
             spent_us: 0,
             uncarried: false,
@@ -164,7 +163,7 @@ impl Engine {
     pub fn update(&mut self, tasks: &[Task], goal: &Goal, report: &mut dyn FnMut(Report)) -> Result<(), EngineError> {
         self.stop.reset();
         self.installed = Installed::default();
-        self.looked = None;
+        self.looked = Box::default();
         if self.root.is_some() && !wall::is_open(&self.settings.policy) {
             let protected = self.protected();
             self.set_own(&protected);
@@ -183,6 +182,7 @@ impl Engine {
         let mut reached = tasks.len();
         let mut at = 0;
         while let Some(task) = tasks.get(at) {
+            self.let_go_of_edited(&mut walk, at.min(reached), report);
             if at >= end || halted || goal.at_most.is_some_and(|most| walk.executed >= most) {
                 report(Report::NotReached { step: task.id.clone(), why: None });
                 reached = reached.min(at);
@@ -259,11 +259,25 @@ impl Engine {
         if walk.executed > 0 {
             self.evict();
         }
+        self.let_go_of_edited(&mut walk, reached, report);
         let left = walk.left_from(reached);
         for problem in self.disk.restore(&left) {
             report(Report::Notice(problem));
         }
         Ok(())
+    }
+
+    /// A file that a person changed, and that no step writes any more, is an input from here on.
+    fn let_go_of_edited(&mut self, walk: &mut Walk<'_>, at: usize, report: &mut dyn FnMut(Report)) {
+        let mut edited = std::mem::take(&mut walk.edited);
+        edited.retain(|path, content| {
+            let written = walk.state.files.contains_key(path) || walk.is_written_from(at, path);
+            if !written && let Err(problem) = self.disk.let_go(path, content) {
+                report(Report::Notice(problem));
+            }
+            written
+        });
+        walk.edited = edited;
     }
 
     /// Where the walk goes on after the step at `place` was executed again and came out differently. From now on each
@@ -370,7 +384,7 @@ impl Engine {
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
             installed: Installed::default(),
-            looked: None,
+            looked: Box::default(),
             fork_us: self.fork_us,
             spent_us: 0,
             uncarried: false,

@@ -21,6 +21,7 @@ mod faults;
 mod header;
 mod home;
 mod interpreter;
+pub(crate) mod mode;
 mod problem;
 mod quiet;
 mod read;

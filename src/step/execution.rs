@@ -425,6 +425,9 @@ pub enum FileContent {
     File {
         /// Digest of its bytes.
         digest: Digest,
+        /// Its permissions (the lower bits of `st_mode`), if they are other than those of a new file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
     },
     /// A directory with this listing.
     Directory {

@@ -461,7 +461,7 @@ impl Write<'_> {
         self.sql.prepare_cached("DELETE FROM invalidated WHERE line = ?")?.execute([line.id])?;
         for file in observation.files_written.values() {
             for content in [&file.before, &file.after] {
-                if let FileContent::File { digest } = content
+                if let FileContent::File { digest, .. } = content
                     && let Some(blob) = blob::blob_id(self.sql, digest)?
                 {
                     self.sql

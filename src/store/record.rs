@@ -160,7 +160,8 @@ mod tests {
                 observation.writes.insert(name.into(), value);
             }
             for (path, there) in files {
-                let content = if there { FileContent::File { digest: Digest::of("x") } } else { FileContent::Absent };
+                let content =
+                    if there { FileContent::File { digest: Digest::of("x"), mode: None } } else { FileContent::Absent };
                 observation.files_read.insert(path.clone(), content.clone());
                 observation.files_written.insert(path, FileWrite { before: FileContent::Present, after: content });
             }

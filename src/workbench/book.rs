@@ -48,6 +48,10 @@ pub(super) struct Book {
     pub(super) steps: Vec<Entry>,
     /// The modules as they were recorded last.
     modules: Vec<Arc<StepFile>>,
+    /// Files that steps made, and that would be steps otherwise.
+    made: BTreeSet<String>,
+    /// Whether one was executed since that may have made more.
+    made_more: bool,
     pub(super) records: foldhash::HashMap<StepId, Record>,
     pub(super) files: FileLook,
     standing: Standing,
@@ -143,6 +147,8 @@ impl Book {
             on_error,
             steps: Vec::new(),
             modules: Vec::new(),
+            made: BTreeSet::new(),
+            made_more: false,
             records: foldhash::HashMap::default(),
             standing: face.map(Standing::like).unwrap_or_default(),
             changed: Changed::All,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::calls::StoreCalls;
 use super::marks::Disk;
 use crate::engine::{Calls as _, replaced_package};
+use crate::run::mode;
 use crate::step::{Digest, FileContent, Package};
 
 /// Files over this size are told by size and time alone: what is not kept is not compared either.
@@ -120,9 +121,9 @@ impl Disk for FileLook {
         match content {
             FileContent::Absent => Some(false),
             FileContent::Present => Some(true),
-            FileContent::File { digest } => {
+            FileContent::File { digest, mode } => {
                 let found = fs::metadata(&path).ok()?;
-                if !found.is_file() {
+                if !found.is_file() || mode::of(&found) != *mode {
                     return Some(false);
                 }
                 if found.len() > LARGEST {
@@ -149,7 +150,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "one").unwrap();
         let look = FileLook::new(dir.path().to_owned());
-        let file = |text: &str| FileContent::File { digest: Digest::of(text) };
+        let file = |text: &str| FileContent::File { digest: Digest::of(text), mode: None };
         assert_eq!(look.holds("a", &file("one")), Some(true));
         assert_eq!(look.holds("a", &file("two")), Some(false));
         assert_eq!(look.holds("a", &FileContent::Absent), Some(false));

@@ -1,6 +1,7 @@
 //! What a fork can't take along: such a state is looked at, and made anew before anything runs from it.
 
 use super::harness::Run;
+use super::sound;
 use reweave::engine::OnError;
 use reweave::run::{Policy, Preset};
 
@@ -102,4 +103,35 @@ fn a_file_that_is_read_stands_where_it_stood_for_each() {
     assert_eq!(told.results["3"], "b'abcd'\n None");
     assert_eq!(told.results["4"], "b'ef'\n None");
     assert_eq!(told.rebuilt, 0, "the checkpoint serves");
+}
+
+/// What goes through a descriptor by its number is seen by nobody but who does the same.
+#[test]
+fn what_goes_through_a_pipe_reaches_who_reads_it() {
+    let texts = [
+        "import os\nr, w = os.pipe()",
+        "os.write(w, b'abcdef')",
+        "print(os.read(r, 3))",
+        "reading, writing = os.fdopen(r), os.fdopen(w, 'w')\nwriting.write('x\\n')\nwriting.flush()",
+        "print(reading.readline())",
+    ];
+    let numbers = ["1", "2", "3", "4", "5"];
+    let before: Vec<_> = numbers.into_iter().zip(texts).collect();
+    let mut after = before.clone();
+    after[1].1 = "os.write(w, b'ghijkl')";
+    let ran = sound(&before, &after);
+    assert!(ran.contains(&"3".to_owned()) && ran.contains(&"5".to_owned()), "{ran:?}");
+    // A run that is opened again runs them all to have it.
+    let mut last = before.clone();
+    last[4].1 = "print(reading.readline(), 'again')";
+    sound(&before, &last);
+
+    let before = [
+        ("1", "import os\nfd = os.open('a', os.O_RDWR | os.O_CREAT)\nos.write(fd, b'1')"),
+        ("2", "os.lseek(fd, 0, os.SEEK_SET)"),
+        ("3", "print(os.read(fd, 4))"),
+    ];
+    let mut after = before;
+    after[0].1 = "import os\nfd = os.open('a', os.O_RDWR | os.O_CREAT)\nos.write(fd, b'2')";
+    assert_eq!(sound(&before, &after), ["1", "2", "3"]);
 }

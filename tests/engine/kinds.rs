@@ -199,3 +199,27 @@ fn what_libraries_take_from_a_shell_is_there() {
     let mut run = super::harness::Run::new(reweave::engine::OnError::Continue);
     assert_eq!(run.update(&[("1", text)]).results["1"], "True\n None");
 }
+
+#[test]
+fn permissions_of_files_are_state() {
+    let looks = "import os, stat\nprint(stat.filemode(os.stat('a.txt').st_mode))";
+    let before = [("1", "open('a.txt', 'w').write('x')"), ("2", "import os\nos.chmod('a.txt', 0o700)"), ("3", looks)];
+    let mut after = before;
+    after[1].1 = "import os\nos.chmod('a.txt', 0o500)";
+    assert_eq!(sound(&before, &after), ["2", "3"]);
+    after[1].1 = "import os";
+    assert_eq!(sound(&before, &after), ["2", "3"]);
+    // What is written anew has them again from who gave them.
+    after = before;
+    after[0].1 = "open('a.txt', 'w').write('y')";
+    assert_eq!(sound(&before, &after), ["1", "2", "3"]);
+    let copies = [
+        before[0],
+        before[1],
+        ("3", "import shutil\nshutil.copy('a.txt', 'b.txt')"),
+        ("4", "import os\nprint(os.access('b.txt', os.X_OK))"),
+    ];
+    let mut after = copies;
+    after[1].1 = "import os\nos.chmod('a.txt', 0o600)";
+    assert_eq!(sound(&copies, &after), ["2", "3", "4"]);
+}

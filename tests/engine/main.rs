@@ -264,6 +264,26 @@ fn files_are_as_of_the_step() {
 }
 
 #[test]
+fn a_file_that_no_step_writes_any_more_is_a_persons() {
+    let reads = "import os\nprint(os.path.exists('f.txt') and open('f.txt').read())";
+    let before = [("1", "open('f.txt', 'w').write('a')\nNone"), ("2", reads)];
+    for after in [vec![before[1]], vec![("1", "None"), before[1]]] {
+        let mut run = Run::new(OnError::Continue);
+        run.update(&before);
+        let path = run.dir.path().join("f.txt");
+        // At once with the edit, and after it.
+        std::fs::write(&path, "mine").unwrap();
+        assert_eq!(run.update(&after).results["2"], "mine\n None");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        run.update(&before);
+        run.update(&after);
+        std::fs::write(&path, "mine too").unwrap();
+        assert_eq!(run.update(&after).results["2"], "mine too\n None");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine too");
+    }
+}
+
+#[test]
 fn steps_can_be_added_removed_and_moved() {
     let before = [("1", "x = 1"), ("2", "x = x * 2"), ("3", "print(x)"), ("4", "z = 0")];
     assert_eq!(sound(&before, &[before[0], before[2], before[3]]), ["3"]);

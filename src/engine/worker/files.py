@@ -54,7 +54,7 @@ class Files:
 
     def clear(self) -> None:
         self.reads: dict[str, str] = {}  # path -> "content", "exists" or "list"
-        self.writes: dict[str, str | None] = {}  # path -> copy of what was there before, None if nothing was
+        self.writes: dict[str, str | None] = {}  # path -> copy of what was there before (see `_copy`), None if nothing was
         self.imports: set[str] = set()  # those of the reads that only the import system made
         self.effects: list[tuple[str, Any]] = []
         self.doubts: list[str] = []
@@ -224,7 +224,7 @@ class Files:
                     self.writes[path] = None
 
     def _copy(self, path: str) -> str | None:
-        """A copy of what stands at `path` now, before the step changes it."""
+        """A copy of what stands at `path` now, before the step changes it; its name ends with the permissions."""
         active, self.active = self.active, False
         try:
             fd = _open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -240,7 +240,7 @@ class Files:
             if not stat.S_ISREG(mode):
                 return "special"
             self._serial += 1
-            name = os.path.join(self.spool, f"{os.getpid()}-{self._serial}")
+            name = os.path.join(self.spool, f"{os.getpid()}-{self._serial}-{stat.S_IMODE(mode):o}")
             out = _open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 while True:
@@ -302,7 +302,7 @@ def _stamp(path: str) -> tuple[int, ...] | None:
         found = _stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
 
 def _is_as_before(path: str, copy: str | None) -> bool:
@@ -313,7 +313,7 @@ def _is_as_before(path: str, copy: str | None) -> bool:
         return copy is None
     if copy in ("directory", "special", "unreadable"):
         return stat.S_ISDIR(found.st_mode) == (copy == "directory")
-    if copy is None or not stat.S_ISREG(found.st_mode):
+    if copy is None or not stat.S_ISREG(found.st_mode) or f"{stat.S_IMODE(found.st_mode):o}" != copy.rpartition("-")[2]:
         return False
     try:
         with open(path, "rb") as now, open(copy, "rb") as before:
@@ -426,8 +426,12 @@ def _on_rename(files: Files, args: tuple[Any, ...]) -> None:
                 files.writes.setdefault(target + inner[len(source) :], None)
 
 
-def _on_path_write(files: Files, args: tuple[Any, ...]) -> None:
-    files.note_write(args[0], "write")
+def _on_change(files: Files, args: tuple[Any, ...]) -> None:
+    """Length or permissions of a file, given by its path or its descriptor."""
+    given = args[0]
+    path = _within("", args, 0) if isinstance(given, int) else _within(given, args, 2)
+    files.note_read(path, "content")  # the rest stays
+    files.note_write(path, "write")
 
 
 def _on_path_within(files: Files, args: tuple[Any, ...]) -> None:
@@ -518,10 +522,10 @@ _HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
     "os.rmdir": _on_remove,
     "os.rename": _on_rename,
     "os.mkdir": _on_path_within,
-    "os.truncate": _on_path_write,
+    "os.truncate": _on_change,
     "os.symlink": _on_symlink,
     "os.link": _on_link,
-    "os.chmod": _on_path_within,
+    "os.chmod": _on_change,
     "os.listdir": _on_list,
     "os.scandir": _on_list,
     "subprocess.Popen": _on_process,

@@ -33,6 +33,17 @@ class Held(list):  # type: ignore[type-arg]
         raise codec.Uncarryable("threads, processes or descriptors that a step left open")
 
 
+class Raw(Held):
+    """What was done to open descriptors by their numbers, by what did it: the sign of a state that can't be looked at."""
+
+
+# How that is done, with `os`.
+_BY_NUMBER = frozenset(
+    "open fdopen dup dup2 pipe pipe2 openpty memfd_create read readv pread preadv write writev pwrite pwritev lseek "
+    "ftruncate posix_fallocate sendfile splice copy_file_range".split()
+)
+
+
 class Holdings:
     """What this process holds besides what it began with."""
 
@@ -43,6 +54,7 @@ class Holdings:
         self.new: list[str] = []  # what the last step left, in words
         self.consumed: set[str] = set()  # files that the last step read on, through descriptors from before it
         self._stood: dict[str, tuple[str, int]] = {}  # descriptor -> its file, and how far that was read
+        self.raw = Raw()
         self.settle()
 
     def settle(self, others: Collection[str] = ()) -> None:
@@ -89,6 +101,16 @@ class Holdings:
             if not new or new <= _python_threads() or _monotonic() > until:
                 return threads
             _sleep(0.0005)
+
+    def may_touch(self, words: Collection[str], modules: Collection[str]) -> bool:
+        """Whether a step that names these may use descriptors that stay open, by their numbers."""
+        by_number = not _BY_NUMBER.isdisjoint(words) and not {"os", "posix"}.isdisjoint(modules)
+        return by_number and bool(self._stood or self.raw)
+
+    def touched(self, stamp: str) -> Raw:
+        """They are as `stamp`, which stands for all that the step used, has left them."""
+        self.raw = Raw([stamp] if self._stood else [])
+        return self.raw
 
     def value(self) -> Held:
         """What stands for all of it."""

@@ -8,7 +8,6 @@ are accepted, unknown ones are an error that names them.
 from __future__ import annotations
 
 import ast
-import asyncio
 import builtins
 import os
 import re
@@ -16,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import time
+import types
 from typing import Any, Iterator
 
 from . import ipython
@@ -349,6 +349,8 @@ def ends_silently(text: str, last: ast.stmt) -> bool:
 
 def run_async(tree: ast.Module, filename: str, namespace: dict[str, Any]) -> Any:
     """Runs a step with top-level `await` on an event loop of its own."""
+    import asyncio  # a third of a start, which few need
+
     body = list(tree.body)
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
 
@@ -356,12 +358,12 @@ def run_async(tree: ast.Module, filename: str, namespace: dict[str, Any]) -> Any
         head = compile(ast.Module(body, tree.type_ignores), filename, "exec",
                        flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)  # fmt: skip
         found = eval(head, namespace)
-        if asyncio.iscoroutine(found):
+        if isinstance(found, types.CoroutineType):
             await found
         if last is None:
             return None
         tail = compile(ast.Expression(last.value), filename, "eval", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         value = eval(tail, namespace)
-        return await value if asyncio.iscoroutine(value) and tail.co_flags & 0x80 else value
+        return await value if isinstance(value, types.CoroutineType) and tail.co_flags & 0x80 else value
 
     return asyncio.run(run())

@@ -10,6 +10,7 @@ import dis
 import gc
 import io
 import os
+import stat
 import sys
 import types
 import weakref
@@ -26,9 +27,12 @@ _SKIPPED: set[type] = {
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
 }  # fmt: skip
 _ALIAS = getattr(types, "GenericAlias", None)  # of 3.9: `list[int]`
+_fstat = os.fstat
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
-# Classes of objects that reach others through the system.
-_CHANNELS = frozenset((("socket", "socket"), ("ssl", "SSLSocket"), ("multiprocessing.connection", "Connection")))
+# Classes of objects that reach others through the system; a file may do so as well, if it is a pipe.
+_CHANNELS = frozenset((
+    ("socket", "socket"), ("ssl", "SSLSocket"), ("multiprocessing.connection", "Connection"), ("_reweave.held", "Raw"),
+))  # fmt: skip
 # Whoever holds one of these can look up any name with it.
 _LOOKING = frozenset(map(identity, (eval, exec, globals, locals, vars, dir, __import__)))
 
@@ -239,7 +243,7 @@ class Walker:
                 found.dies |= bool(called)
                 # What stands for one is held by nobody else, maybe.
                 stack += [one for one in called if type(one) is weakref.finalize]
-            if (kind.__module__, kind.__name__) in _CHANNELS:
+            if (kind.__module__, kind.__name__) in _CHANNELS or issubclass(kind, io.FileIO) and _is_pipe(value):
                 found.ids.add(identity(_CHANNELS))  # what goes into one comes out of another
             if kind.__name__ == "Context" and kind.__module__ == "decimal" and value is sys.modules["decimal"].getcontext():
                 found.opaque = "the context in which decimals are calculated"
@@ -288,6 +292,13 @@ class Walker:
         makers.update(kind.__module__ for kind in kinds)
         found.tops = {maker.partition(".")[0] for maker in makers if is_foreign(maker)}
         return found
+
+
+def _is_pipe(file: io.FileIO) -> bool:
+    try:
+        return stat.S_ISFIFO(_fstat(file.fileno()).st_mode)
+    except (OSError, ValueError):  # it is closed
+        return False
 
 
 _tops: dict[str, bool] = {"builtins": False, "__main__": False, "_reweave": False}

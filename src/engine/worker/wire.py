@@ -8,6 +8,7 @@ here, before any step runs.
 from __future__ import annotations
 
 import array
+import fcntl
 import json
 import os
 import socket
@@ -19,6 +20,18 @@ _SMALL = 1 << 16  # bytes that are copied rather than sent by themselves, so tha
 _dumps = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _loads = json.loads
 _exit = os._exit
+_HIGH = 200
+
+
+def _out_of_the_way(fd: int) -> int:
+    """The same under a number that steps don't come to: theirs are the low ones, as in plain Python, in any process."""
+    try:
+        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except OSError:  # not so many may be open
+        os.set_inheritable(fd, False)
+        return fd
+    os.close(fd)
+    return high
 
 
 class Wire:
@@ -74,8 +87,7 @@ class Wire:
                 numbers = array.array("i")
                 numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
                 fds.extend(numbers)
-        for fd in fds:
-            os.set_inheritable(fd, False)
+        fds = [_out_of_the_way(fd) for fd in fds]
         head += self._exactly(_HEADER.size - len(head)) if head else _exit(0) or b""
         length, size = _HEADER.unpack(head)
         return _loads(self._exactly(length).decode()), self._exactly(size), fds

@@ -93,6 +93,7 @@ class Worker:
         self.hidden.pieces["@trace"] = piece.Piece(lambda: self.traced, lambda value: setattr(self, "traced", value))
         self.held = held.Holdings()
         self.hidden.pieces["@held"] = piece.Piece(self.held.value, _release, piece.OTHERWISE)
+        self.hidden.pieces["@descriptors"] = piece.Piece(lambda: self.held.raw, _release, piece.OTHERWISE)
         self.hidden.start()
         self.hidden.track("builtins")
         self.hidden.track("sys")
@@ -480,6 +481,9 @@ class Worker:
             self.files.note_read(path, "content")
         hidden_changed = self.hidden.collect(hidden_values, pre.modules)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
+        raw = self.held.may_touch(pre.words, pre.modules)
+        if raw:
+            hidden_loads.add("@descriptors")
         reads: dict[str, Any] = {}
         for name in loads | hidden_loads:
             component = known.get(name)
@@ -487,6 +491,9 @@ class Worker:
         plain, placed, located = step.digests()
         used = {n: (d, known[n].placed if n in known else None) for n, d in reads.items() if n not in unchanged}
         stamp = self._stamp(located, used)
+        if raw:
+            self.held.touched(stamp)
+            hidden_changed |= self.hidden.collect(hidden_values, ())
         touched = {n for n in loads | hidden_loads if n in known and self._mutable(n)} | rebound | hidden_changed
         # An identity can come back: what may have been stored is looked at whatever it says.
         touched |= {n for n in pre.stores if n in namespace and n not in space.HIDDEN}

@@ -53,7 +53,7 @@ impl Reader {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let store = Store::open(dir.path())?;
     /// let (write, read): (StepId, StepId) = ("1_write".parse().unwrap(), "2_read".parse().unwrap());
-    /// let file = FileContent::File { digest: Digest::of("1") };
+    /// let file = FileContent::File { digest: Digest::of("1"), mode: None };
     /// for step in [&write, &read] {
     ///     let version = store.record_version(step, b"", &Provenance::new(Author::Person, 1))?;
     ///     let mut execution = Execution::new(step.clone(), version, 2);
@@ -137,6 +137,34 @@ impl Reader {
             });
         }
         found.reverse();
+        Ok(found)
+    }
+
+    /// Files that would be steps by their name, but that steps of the run wrote, and that were none before: what a step
+    /// makes is its result, also where it is code.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn made_code(&self) -> Result<BTreeSet<String>, StoreError> {
+        let mut query = self
+            .sql()
+            .prepare_cached("SELECT 1 FROM name WHERE file = 1 AND (text LIKE '%.py' OR text LIKE '%.sh') LIMIT 1")?;
+        if !query.exists([])? {
+            return Ok(BTreeSet::new());
+        }
+        let mut found = BTreeSet::new();
+        for artifact in self.artifacts()? {
+            let Some(id) = artifact.path.strip_suffix(".py").or_else(|| artifact.path.strip_suffix(".sh")) else {
+                continue;
+            };
+            let Ok(id) = id.parse::<StepId>() else { continue };
+            let made = self.artifact_versions(&artifact.path)?.last().map(|first| first.at);
+            let first = self.versions(&id)?.last().map(|version| version.provenance.at);
+            // It may have been seen before the execution that was making it was over.
+            if made.is_some_and(|made| first.is_none_or(|first| first >= made)) {
+                found.insert(artifact.path);
+            }
+        }
         Ok(found)
     }
 }

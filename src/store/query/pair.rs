@@ -119,7 +119,7 @@ fn left(execution: &Execution) -> BTreeMap<Subject, Option<Digest>> {
 /// A digest for what is at a path, `None` for nothing, or where only its being there counts.
 pub(crate) fn content_digest(content: &FileContent) -> Option<Digest> {
     match content {
-        FileContent::File { digest } => Some(*digest),
+        FileContent::File { digest, .. } => Some(*digest),
         FileContent::Directory { listing } => Some(*listing),
         FileContent::Link { target } => Some(Digest::of(target)),
         FileContent::External { mark } => Some(Digest::of(mark)),

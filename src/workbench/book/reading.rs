@@ -18,7 +18,13 @@ use crate::workbench::open::run_failure;
 impl Book {
     /// Brings the steps in line with what the tree saw last, and records the versions.
     pub(super) fn take_in(&mut self, first: bool) -> Result<Changes, StoreError> {
-        let scan = self.tree.scan();
+        if first {
+            self.made = self.store.made_code()?;
+        }
+        let mut scan = self.tree.scan();
+        if !self.made.is_empty() {
+            scan.steps.retain(|file| !file.path.to_str().is_some_and(|path| self.made.contains(path)));
+        }
         self.problems = scan.problems.iter().map(told).collect();
         self.nothing = scan.require_steps(&self.dir).err().map(run_failure);
         if !first && self.shows(&scan) {

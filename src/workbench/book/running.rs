@@ -46,6 +46,8 @@ impl Book {
 
     /// A step was executed, with the text of digest `text`. It is handed to the store; [`Book::settle`] waits.
     pub(in crate::workbench) fn executed(&mut self, execution: &Arc<Execution>, text: Digest) {
+        let mut written = execution.observation.files_written.keys();
+        self.made_more |= written.any(|path| path.ends_with(".py") || path.ends_with(".sh"));
         let receipt = self.store.record_execution(Arc::clone(execution));
         self.receipts.push((Arc::clone(execution), receipt));
         self.records.entry(execution.step.clone()).or_default().executed(execution, text);
@@ -79,6 +81,10 @@ impl Book {
                     return Err(Failure { what: format!("the execution of {step} was not recorded: {error}"), hint });
                 }
             }
+        }
+        if std::mem::take(&mut self.made_more) {
+            self.made = self.store.made_code().map_err(|error| self.failure(error))?;
+            self.take_in(false).map_err(|error| self.failure(error))?;
         }
         let mut changed = Vec::new();
         for (step, record) in &self.records {

@@ -162,7 +162,11 @@ impl Disk for Overlaid<'_> {
         match (content, &change.result) {
             (FileContent::Absent, result) => Some(result.is_none()),
             (FileContent::Present, result) => Some(result.is_some()),
-            (FileContent::File { digest }, Some(text)) => Some(*digest == Digest::of(text)),
+            (FileContent::File { digest, mode }, Some(text)) => {
+                // What a person writes is a new file, or has the permissions that it had.
+                let differs = *digest != Digest::of(text);
+                if differs { Some(false) } else { mode.is_none().then_some(true) }
+            }
             (FileContent::File { .. } | FileContent::Link { .. }, _) => Some(false),
             _ => None,
         }

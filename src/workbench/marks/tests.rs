@@ -47,7 +47,7 @@ impl Made {
 }
 
 fn file(content: &str) -> FileContent {
-    FileContent::File { digest: Digest::of(content) }
+    FileContent::File { digest: Digest::of(content), mode: None }
 }
 
 /// A step that was executed, reading and writing names with these contents.

@@ -1,0 +1,2 @@
+import os
+print(os.path.exists('x.txt') and open('x.txt').read())
