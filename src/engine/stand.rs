@@ -9,7 +9,7 @@ use super::protocol::{Ask, LoadReply, ValueHead};
 use super::state::{Slot, State};
 use super::task::{EngineError, Report, Task};
 use super::walk::Engine;
-use crate::step::{Digest, Execution, Name, Observation, Reason};
+use crate::step::{Digest, Execution, Name, Observation, Reason, Written};
 
 /// How many checkpoints are held at the most.
 const CHECKPOINTS: usize = 200;
@@ -260,7 +260,7 @@ impl Engine {
                 None => return Ok(Rebuilt::Failed),
             }
             self.disk.restore(&node.state);
-            let why = vec![Reason::Rebuilt { names: Vec::new() }];
+            let why = vec![Reason::Rebuilt { names: self.not_carried(&expected) }];
             report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: true });
             if self.checkpoint_pays() {
                 self.checkpoint(&mut node)?;
@@ -304,7 +304,18 @@ impl Engine {
     /// Whether all that an execution made can be brought over.
     pub(super) fn can_be_carried(&self, execution: &Execution) -> bool {
         let mut made = execution.observation.writes.values().flatten();
-        made.all(|written| written.uncarryable.is_none() && self.vault.has_value(&written.key()))
+        made.all(|written| self.has(written))
+    }
+
+    fn has(&self, written: &Written) -> bool {
+        written.uncarryable.is_none() && self.vault.has_value(&written.key())
+    }
+
+    /// The names of what an execution made and can't be brought over; hidden state has none.
+    fn not_carried(&self, execution: &Execution) -> Vec<Name> {
+        let made = execution.observation.writes.iter().filter(|(name, _)| !name.starts_with('@'));
+        let lost = made.filter(|(_, written)| written.as_ref().is_some_and(|written| !self.has(written)));
+        lost.map(|(name, _)| Arc::clone(name)).collect()
     }
 
     /// Brings `node` on to `wanted`, the state after the executions `keys`; `None` if that fails.

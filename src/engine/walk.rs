@@ -163,7 +163,7 @@ impl Engine {
     pub fn update(&mut self, tasks: &[Task], goal: &Goal, report: &mut dyn FnMut(Report)) -> Result<(), EngineError> {
         self.stop.reset();
         self.installed = Installed::default();
-        self.looked = Box::default();
+        *self.looked = Looked::default();
         if self.root.is_some() && !wall::is_open(&self.settings.policy) {
             let protected = self.protected();
             self.set_own(&protected);

@@ -140,6 +140,7 @@ impl fmt::Display for Reason {
             Self::InterpreterChanged { what } => write!(f, "ran with {what}"),
             Self::OrderChanged { step } => write!(f, "steps were moved: {step}"),
             Self::Retried => f.write_str("tried again"),
+            Self::Rebuilt { names } if names.is_empty() => f.write_str("rebuilt: what it left can't be carried"),
             Self::Rebuilt { names } => write!(f, "rebuilt: {} can't be carried", list(names)),
             Self::InDoubt { why } => write!(f, "in doubt: {why}"),
             Self::BlockedBy { step, names } if names.is_empty() => write!(f, "blocked by {step}"),
