@@ -452,6 +452,34 @@ fn code_that_a_step_writes_is_its_result_and_no_step() {
     assert_eq!(ids(told), ["02_use", "helper"]);
 }
 
+/// A person may add a step while another runs a program, and nothing tells the two apart.
+#[test]
+fn code_that_comes_while_a_program_runs_is_told_and_never_lost() {
+    let writes = |text: &str| format!("import subprocess\nsubprocess.run(['sh', '-c', '{text}'])\nNone\n");
+    let run = Run::new(&[("01_run.py", &writes("echo y=1 > 02_new.py; echo 1 > out.txt"))]);
+    run.set_up("[policy]\npreset = \"trusted\"\n");
+    let count = |verb: &str| run.json(verb, &[])["steps"].as_array().unwrap().len();
+    assert_eq!((count("run"), count("status")), (1, 1));
+    let said = run.call("status", &[]).stderr;
+    assert!(said.contains("02_new.py: came while 01_run had a program running"), "{said}");
+    // It is one as soon as it is changed, whatever becomes of who may have made it.
+    run.write("02_new.py", "y = 2\n");
+    assert_eq!(count("status"), 2);
+    run.write("01_run.py", &writes("true"));
+    assert_eq!((count("run"), run.read("02_new.py").as_str()), (2, "y = 2\n"));
+    assert!(!run.file("out.txt").exists(), "of what is no code the present run makes nothing");
+
+    let run = Run::new(&[("01_run.py", &writes("echo y=1 > 02_new.py"))]);
+    run.set_up("[policy]\npreset = \"trusted\"\n");
+    run.call("run", &[]);
+    run.write("01_run.py", &writes("true"));
+    run.call("run", &[]);
+    assert_eq!(
+        (run.read("02_new.py").as_str(), run.json("status", &[])["steps"].as_array().unwrap().len()),
+        ("y=1\n", 2)
+    );
+}
+
 #[test]
 fn the_temporary_directory_is_as_a_step_found_it_the_next_time_and_goes_where_none_looked() {
     let looks = "import os, tempfile\nwith tempfile.TemporaryDirectory() as made:\n    print(len(os.listdir(tempfile.gettempdir())))\n";

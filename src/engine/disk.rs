@@ -25,6 +25,9 @@ struct Tracked {
     origin: FileContent,
     /// What the engine last left there.
     left: FileContent,
+    /// Whether it only came while a step had a program running: then it may be anybody's.
+    #[serde(default)]
+    came: bool,
 }
 
 /// The run's directory, as far as steps' files go.
@@ -194,13 +197,22 @@ impl Disk {
         }
     }
 
-    /// Remembers that a step changed `path`: what was there before any step did, and what is there now.
-    pub(super) fn changed(&mut self, path: &str, before: &FileContent, after: &FileContent) {
+    /// Remembers that a step changed `path`: what was there before any step did, and what is there now. It only `came` where
+    /// nothing tells that the step did it, and not a person meanwhile.
+    pub(super) fn changed(&mut self, path: &str, before: &FileContent, after: &FileContent, came: bool) {
+        let tracked = Tracked { origin: before.clone(), left: after.clone(), came };
         self.tracked
             .entry(path.to_owned())
-            .and_modify(|tracked| tracked.left = after.clone())
-            .or_insert_with(|| Tracked { origin: before.clone(), left: after.clone() });
+            .and_modify(|known| (known.left, known.came) = (after.clone(), came && known.came))
+            .or_insert(tracked);
         self.save();
+    }
+
+    /// Code that may be a person's: it came while a step had a program running.
+    pub(super) fn code_that_came(&self) -> Vec<(String, FileContent)> {
+        let is_code = |path: &str| path.ends_with(".py") || path.ends_with(".sh");
+        let came = self.tracked.iter().filter(|(path, tracked)| tracked.came && is_code(path));
+        came.map(|(path, tracked)| (path.clone(), tracked.left.clone())).collect()
     }
 
     /// Paths that a person or another program changed since the engine left them, with what is there now.

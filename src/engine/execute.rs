@@ -394,7 +394,9 @@ fn record(bench: &mut Bench<'_>, before: &State, observed: Observed, execution: 
         let after = if inside(&path) { disk.keep(&path) } else { disk.now(&path) };
         if after != was {
             if inside(&path) {
-                disk.changed(&path, &was, &after);
+                let mut done = observed.effects.iter().filter_map(|(_, words)| words.last());
+                let told = done.any(|to| Path::new(&path).starts_with(to));
+                disk.changed(&path, &was, &after, !told && was == FileContent::Absent);
             }
             seen.files_written.insert(path, FileWrite { before: was, after });
         } else if before.files.contains_key(&path) {

@@ -174,6 +174,7 @@ impl Engine {
         for path in edited.keys() {
             self.disk.keep(path);
         }
+        let came = self.disk.code_that_came();
         let mut walk = Walk::new(tasks, goal, edited);
         let last = tasks.iter().rposition(|task| goal.steps.contains(&task.id));
         let end = if goal.steps.is_empty() { tasks.len() } else { last.map_or(0, |at| at + 1) };
@@ -261,6 +262,12 @@ impl Engine {
         }
         self.let_go_of_edited(&mut walk, reached, report);
         let left = walk.left_from(reached);
+        // Who made it may have been a person: that is the one thing that must not be lost.
+        for (path, content) in came.iter().filter(|(path, _)| !left.files.contains_key(path)) {
+            if let Err(problem) = self.disk.let_go(path, content) {
+                report(Report::Notice(problem));
+            }
+        }
         for problem in self.disk.restore(&left) {
             report(Report::Notice(problem));
         }

@@ -19,7 +19,7 @@ mod would;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::standing::{Changed, Standing};
@@ -35,6 +35,7 @@ use crate::engine::OnError;
 use crate::graph::ExecutionStateGraph;
 use crate::run::{self, Faults, Files, Gravity, Problem, RunDir, StepFile, Tree};
 use crate::step::{Author, Digest, Execution, ExecutionId, Millis, Provenance, StepId, VersionNumber};
+use crate::store::query::MadeCode;
 use crate::store::{DeedError, Done, Plan, Receipt, Store, StoreError};
 
 /// A run as it is known.
@@ -49,7 +50,7 @@ pub(super) struct Book {
     /// The modules as they were recorded last.
     modules: Vec<Arc<StepFile>>,
     /// Files that steps made, and that would be steps otherwise.
-    made: BTreeSet<String>,
+    made: BTreeMap<String, MadeCode>,
     /// Whether one was executed since that may have made more.
     made_more: bool,
     pub(super) records: foldhash::HashMap<StepId, Record>,
@@ -147,7 +148,7 @@ impl Book {
             on_error,
             steps: Vec::new(),
             modules: Vec::new(),
-            made: BTreeSet::new(),
+            made: BTreeMap::new(),
             made_more: false,
             records: foldhash::HashMap::default(),
             standing: face.map(Standing::like).unwrap_or_default(),
@@ -358,6 +359,18 @@ fn told(problem: &Problem) -> FileProblem {
             Gravity::Error => Level::Error,
         },
     }
+}
+
+/// Files that are no steps for having come while step `by` had a program running, told by the first of them.
+fn told_of_made(by: &StepId, paths: &[&str]) -> Option<FileProblem> {
+    let (first, more) = paths.split_first()?;
+    let others = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
+    Some(FileProblem {
+        path: run::show(Path::new(first)),
+        what: format!("came while {by} had a program running, and counts as made by it, not as a step{others}"),
+        remedy: "if it is yours, change it: then it is one".to_owned(),
+        level: Level::Warning,
+    })
 }
 
 /// Where tests plant faults: a build for debugging dies at the point of a write that `REWEAVE_KILL_AT` counts to.

@@ -1,10 +1,11 @@
 //! Files that steps write, with versions of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use rusqlite::params;
 
-use crate::step::{Digest, ExecutionId, Millis, StepId, VersionNumber};
+use crate::step::{Digest, Effect, ExecutionId, Millis, StepId, VersionNumber};
 use crate::store::names::{Subject, name_id};
 use crate::store::{Reader, StoreError};
 
@@ -24,6 +25,17 @@ pub struct Artifact {
     pub execution: ExecutionId,
     /// The steps whose last execution read it, in the order of the run.
     pub readers: Vec<StepId>,
+}
+
+/// A file of code that a step wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeCode {
+    /// The step.
+    pub by: StepId,
+    /// Digest of what it left there.
+    pub content: Digest,
+    /// Whether nothing tells that but its having come while the step had a program running.
+    pub only_came: bool,
 }
 
 /// One version of an artifact: a content that is another than the one before.
@@ -145,24 +157,30 @@ impl Reader {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn made_code(&self) -> Result<BTreeSet<String>, StoreError> {
-        let mut query = self
-            .sql()
-            .prepare_cached("SELECT 1 FROM name WHERE file = 1 AND (text LIKE '%.py' OR text LIKE '%.sh') LIMIT 1")?;
+    pub fn made_code(&self) -> Result<BTreeMap<String, MadeCode>, StoreError> {
+        let mut query = self.sql().prepare_cached(
+            "SELECT 1 FROM name JOIN member m ON m.name = name.id JOIN execution x ON x.writes = m.nameset
+             WHERE name.file = 1 AND (name.text LIKE '%.py' OR name.text LIKE '%.sh') LIMIT 1",
+        )?;
         if !query.exists([])? {
-            return Ok(BTreeSet::new());
+            return Ok(BTreeMap::new());
         }
-        let mut found = BTreeSet::new();
-        for artifact in self.artifacts()? {
-            let Some(id) = artifact.path.strip_suffix(".py").or_else(|| artifact.path.strip_suffix(".sh")) else {
-                continue;
-            };
-            let Ok(id) = id.parse::<StepId>() else { continue };
-            let made = self.artifact_versions(&artifact.path)?.last().map(|first| first.at);
+        let mut found = BTreeMap::new();
+        for Artifact { path, content, step, execution, .. } in self.artifacts()? {
+            let Some(id) = path.strip_suffix(".py").or_else(|| path.strip_suffix(".sh")) else { continue };
+            let (Ok(id), Some(content)) = (id.parse::<StepId>(), content) else { continue };
+            let made = self.artifact_versions(&path)?.last().map(|first| first.at);
             let first = self.versions(&id)?.last().map(|version| version.provenance.at);
             // It may have been seen before the execution that was making it was over.
             if made.is_some_and(|made| first.is_none_or(|first| first >= made)) {
-                found.insert(artifact.path);
+                let told = |effect: &Effect| match effect {
+                    Effect::Write { path: written } | Effect::Rename { to: written, .. } => {
+                        Path::new(&path).starts_with(written)
+                    }
+                    _ => false,
+                };
+                let only_came = !self.execution(execution)?.execution.effects.iter().any(told);
+                found.insert(path, MadeCode { by: step, content, only_came });
             }
         }
         Ok(found)

@@ -30,7 +30,7 @@ mod touch;
 pub(crate) use cut::CutStep;
 pub(crate) use pair::content_digest;
 
-pub use artifacts::{Artifact, ArtifactVersion};
+pub use artifacts::{Artifact, ArtifactVersion, MadeCode};
 pub use credit::Credit;
 pub use depends::{Affected, Needed};
 pub use diff::{Difference, EdgeDifference, StepAt, StepDifference, ValueDifference};

@@ -1,15 +1,16 @@
 //! Bringing what is known of the steps in line with the directory, and recording the versions.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::standing::Changed;
-use super::{Book, Changes, Entry, code_in, is_same, told};
+use super::{Book, Changes, Entry, code_in, is_same, told, told_of_made};
 use crate::run::{self, StepFile};
 use crate::step::{Author, Provenance, StepId, VersionNumber};
 use crate::store::StoreError;
+use crate::store::query::MadeCode;
 use crate::workbench::Failure;
 use crate::workbench::code;
 use crate::workbench::moment::now;
@@ -22,10 +23,19 @@ impl Book {
             self.made = self.store.made_code()?;
         }
         let mut scan = self.tree.scan();
+        let mut came: BTreeMap<&StepId, Vec<&str>> = BTreeMap::new();
         if !self.made.is_empty() {
-            scan.steps.retain(|file| !file.path.to_str().is_some_and(|path| self.made.contains(path)));
+            scan.steps.retain(|file| {
+                let made = file.path.to_str().and_then(|path| self.made.get_key_value(path));
+                let made = made.filter(|(_, made)| !made.only_came || made.content == file.digest);
+                if let Some((path, MadeCode { by, only_came: true, .. })) = made {
+                    came.entry(by).or_default().push(path);
+                }
+                made.is_none()
+            });
         }
-        self.problems = scan.problems.iter().map(told).collect();
+        let came = came.into_iter().filter_map(|(by, paths)| told_of_made(by, &paths));
+        self.problems = scan.problems.iter().map(told).chain(came).collect();
         self.nothing = scan.require_steps(&self.dir).err().map(run_failure);
         if !first && self.shows(&scan) {
             return Ok(Changes::default());
