@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::pass::Walk;
+use super::protocol::CompileReply;
 use super::state::Slot;
 use super::task::{EngineError, OnError, Task};
 use super::walk::Engine;
@@ -39,7 +40,7 @@ impl Engine {
     /// Notes what a blocked step should have made.
     pub(super) fn lose(&mut self, walk: &mut Walk<'_>, task: &Task, why: &Reason) -> Result<(), EngineError> {
         let standing = self.standing_imports(walk, task)?;
-        walk.lose(task, self.compiled.get(&Digest::of(task.source.as_bytes())), why);
+        walk.lose(task, &self.compile(task)?, why);
         walk.missing.retain(|name, _| !standing.contains(name));
         Ok(())
     }
@@ -66,15 +67,32 @@ impl Engine {
     }
 
     /// Names that a failed step should have made or changed: what its text stores, what it changed before it
-    /// failed, and what it made when it last went well.
+    /// failed, and what it made when it last went well (of that, where it had another text, what the text names).
     pub(super) fn would_make(&mut self, task: &Task, failed: &Execution) -> Result<Vec<Name>, EngineError> {
-        let mut names: Vec<Name> = self.compile(task)?.stores;
+        let reply = self.compile(task)?;
+        let mut names = reply.stores.clone();
         names.extend(failed.observation.writes.keys().filter(|n| !n.starts_with('@')).cloned());
-        if let Some(good) = task.held.iter().find(|execution| execution.outcome == Outcome::Done) {
-            names.extend(good.observation.writes.keys().filter(|n| !n.starts_with('@')).cloned());
-        }
+        names.extend(went_well(task, &reply).into_iter().flat_map(|(good, same)| made(good, same, &reply)).cloned());
         names.sort();
         names.dedup();
         Ok(names)
     }
+}
+
+/// The last execution of a step that went well, and whether it was of its present code: such a one, if there is any.
+pub(super) fn went_well<'a>(task: &'a Task, compiled: &CompileReply) -> Option<(&'a Execution, bool)> {
+    let source = Digest::of(task.source.as_bytes());
+    let same = |good: &Execution| {
+        let seen = &good.observation;
+        seen.source == Some(source) || seen.code.is_some_and(|code| compiled.codes.contains(&code))
+    };
+    let well = || task.held.iter().map(|held| &**held).filter(|held| held.outcome == Outcome::Done);
+    well().find(|good| same(good)).map(|good| (good, true)).or_else(|| well().next().map(|good| (good, false)))
+}
+
+/// The names that an execution which went well made and that are missed if the step fails: where its code was another, only
+/// those that the present text names.
+pub(super) fn made<'a>(good: &'a Execution, same: bool, compiled: &'a CompileReply) -> impl Iterator<Item = &'a Name> {
+    let written = good.observation.writes.keys().filter(|name| !name.starts_with('@'));
+    written.filter(move |name| same || compiled.loads.contains(name))
 }

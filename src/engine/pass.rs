@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::blocking::{made, went_well};
 use super::line::{Key, Line, Node};
 use super::protocol::CompileReply;
 use super::state::{Slot, State};
@@ -152,23 +153,20 @@ impl<'a> Walk<'a> {
     }
 
     /// Notes what a blocked step should have made.
-    pub(super) fn lose(&mut self, task: &Task, compiled: Option<&CompileReply>, why: &Reason) {
+    pub(super) fn lose(&mut self, task: &Task, compiled: &CompileReply, why: &Reason) {
         let root = match why {
             Reason::BlockedBy { step, .. } => step.clone(),
             _ => task.id.clone(),
         };
-        if let Some(reply) = compiled {
-            for name in &reply.stores {
-                self.missing.insert(Arc::clone(name), root.clone());
-            }
+        for name in &compiled.stores {
+            self.missing.insert(Arc::clone(name), root.clone());
         }
-        if let Some(good) = task.held.iter().find(|execution| execution.outcome == Outcome::Done) {
-            for name in good.observation.writes.keys().filter(|name| !name.starts_with('@')) {
-                self.missing.insert(Arc::clone(name), root.clone());
-            }
-            for path in good.observation.files_written.keys() {
-                self.missing_files.insert(path.clone(), root.clone());
-            }
+        let Some((good, same)) = went_well(task, compiled) else { return };
+        for name in made(good, same, compiled) {
+            self.missing.insert(Arc::clone(name), root.clone());
+        }
+        for path in good.observation.files_written.keys().filter(|_| same) {
+            self.missing_files.insert(path.clone(), root.clone());
         }
     }
 

@@ -115,3 +115,22 @@ fn a_plan_knows_what_a_failure_keeps_from_running() {
     steps[0].1 = "y = 1 / 1";
     assert_eq!(plan(&mut run, &steps), [Action::Run, Action::Run, Action::Keep]);
 }
+
+/// What a step made when it had another text says little of what it should have made now.
+#[test]
+fn a_step_that_fails_with_another_text_blocks_who_needs_what_that_names() {
+    let before =
+        [("1", "rows = [1]\nx = 1"), ("2", "rows.append(2)\ny = 1"), ("3", "print(x, rows)"), ("4", "print(y)")];
+    let mut run = Run::new(OnError::Block);
+    run.update(&before);
+    let mut after = before;
+    after[1].1 = "z = undefined";
+    let told = run.update(&after);
+    assert_eq!(
+        (told.blocked.as_slice(), told.ran.as_slice()),
+        ([].as_slice(), ["2".into(), "3".into(), "4".into()].as_slice())
+    );
+    assert_eq!(told.results["3"], "1 [1]\n None");
+    after[1].1 = "rows.append(undefined)";
+    assert_eq!(run.update(&after).blocked, ["3"]);
+}
