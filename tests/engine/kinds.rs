@@ -223,3 +223,29 @@ fn permissions_of_files_are_state() {
     after[1].1 = "import os\nos.chmod('a.txt', 0o600)";
     assert_eq!(sound(&copies, &after), ["2", "3", "4"]);
 }
+
+/// To set something to what it is already changes nothing now, and much once what it was is another.
+#[test]
+fn what_is_set_to_what_it_was_is_set() {
+    for (set, shows) in [
+        ("import builtins\nbuiltins.q = ?", "print(q)"),
+        ("import builtins\nsetattr(builtins, 'q', ?)", "print(q)"),
+        ("import math\nmath.q = ?", "print(math.q)"),
+        ("import os\nos.environ['K'] = '?'", "print(os.environ['K'])"),
+        ("import os\nos.environ.update(K='?')", "print(os.environ['K'])"),
+        ("import os\nos.environb[b'K'] = b'?'", "print(os.environ['K'])"),
+        ("import sys\nsys.setrecursionlimit(1000 + ?)", "print(sys.getrecursionlimit())"),
+        ("import decimal\ndecimal.getcontext().prec = 5 + ?", "print(decimal.Decimal(1) / 3)"),
+        ("import os\nos.umask(?)", "print(os.umask(1))"),
+        ("import random\nrandom.seed(?)", "print(random.random())"),
+        ("open('f', 'w').write('?')", "print(open('f').read())"),
+    ] {
+        let [one, two] = ["1", "2"].map(|value| set.replace('?', value));
+        // The second sets it to what the first did, and the third looks.
+        let ran = sound(&[("1", &one), ("2", &one), ("3", shows)], &[("1", &two), ("2", &one), ("3", shows)]);
+        assert!(ran.iter().all(|step| step != "3"), "{set}: {ran:?}");
+    }
+    let gone = "import os\ndel os.environ['K']";
+    let set = "import os\nos.environ['K'] = '1'";
+    assert_eq!(sound(&[("1", set), ("2", gone)], &[("1", "import os"), ("2", gone)]), ["1", "2"]);
+}

@@ -30,19 +30,29 @@ _PROCESS_WIDE = frozenset(
 
 
 class Environ:
-    """Notes which environment variables a step reads, by standing between it and `os.environ`."""
+    """Notes which environment variables a step reads and sets, by standing between it and `os.environ`."""
 
     def __init__(self) -> None:
         self.read: set[str] = set()
+        self.set: set[str] = set()  # perhaps to what they were
         self.all = False
         kind = type(os.environ)
-        get, walk, size = kind.__getitem__, kind.__iter__, kind.__len__
+        get, put, drop, walk, size = kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__, kind.__len__
         note = self
 
         def __getitem__(self: Any, key: Any) -> Any:
             if type(key) in (str, bytes):  # by `os.environb`
                 note.read.add(_decode(key))
             return get(self, key)
+
+        def __setitem__(self: Any, key: Any, value: Any) -> None:
+            put(self, key, value)
+            note.set.add(_decode(key))
+
+        def __delitem__(self: Any, key: Any) -> None:
+            if type(key) in (str, bytes):
+                note.read.add(_decode(key))
+            drop(self, key)
 
         def __iter__(self: Any) -> Any:
             note.all = True
@@ -52,7 +62,8 @@ class Environ:
             note.all = True
             return size(self)
 
-        kind.__getitem__, kind.__iter__, kind.__len__ = __getitem__, __iter__, __len__  # type: ignore[method-assign]
+        kind.__getitem__, kind.__setitem__, kind.__delitem__ = __getitem__, __setitem__, __delitem__  # type: ignore[method-assign]
+        kind.__iter__, kind.__len__ = __iter__, __len__  # type: ignore[method-assign]
         self.base = self.copy()
 
     @staticmethod
@@ -165,6 +176,7 @@ class Hidden:
 
     def before_step(self) -> None:
         self.environ.read.clear()
+        self.environ.set.clear()
         self.environ.all = False
         self.seeded.clear()
         self.used.clear()
@@ -174,7 +186,8 @@ class Hidden:
 
     def set_anew(self) -> set[str]:
         """Pieces that stand as the step left them whatever they were before it, even if that is what they were."""
-        return self.seeded | self.imported | ({warned.NAME} if standard.WARNED.forgotten else set())
+        env = {f"@env:{key}" for key in self.environ.set}
+        return env | self.seeded | self.imported | ({warned.NAME} if standard.WARNED.forgotten else set())
 
     def track(self, name: str) -> None:
         """Remembers what module `name` holds, the first time that code could reach it."""

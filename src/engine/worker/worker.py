@@ -669,7 +669,7 @@ class Worker:
             found.add(f"@builtins.{name}")
         for module in pre.modules:
             base = self.hidden.modules.get(module)
-            if base is None or module == "builtins":
+            if base is None:
                 continue
             start = f"@{module}."
             if module in self.local:
