@@ -395,7 +395,14 @@ fn difference(before: &State, expected: &Execution, again: &Execution) -> Option
     let by_chance = |name: &Name| matches!(&**name, "@held" | "@descriptors" | "@warnings:shown");
     let own =
         |name: &&Name| !then.incidental.contains_key(*name) && !now.incidental.contains_key(*name) && !by_chance(name);
-    let mut names = then.writes.keys().chain(now.writes.keys()).filter(own);
+    // What shares something with a companion that was another then is another for that alone.
+    let other = |name: &Name| then.incidental.get(name) != now.incidental.get(name);
+    let shares = |seen: &Observation, name: &Name| {
+        let written = seen.writes.get(name).and_then(Option::as_ref);
+        written.is_some_and(|written| written.members.iter().any(other))
+    };
+    let told = |name: &&Name| !shares(then, name) && !shares(now, name);
+    let mut names = then.writes.keys().chain(now.writes.keys()).filter(own).filter(told);
     if let Some(name) = names.find(|name| made(then, name) != made(now, name)) {
         return Some(format!("{name}: {:?} and now {:?}", made(then, name), made(now, name)));
     }

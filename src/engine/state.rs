@@ -244,6 +244,7 @@ impl State {
             }
             _ => None,
         }));
+        let mut lost: BTreeSet<&Name> = BTreeSet::new();
         for (name, before) in &seen.incidental {
             let now = self.digest(name);
             // One that holds a definition by a name that is bound anew is what it was only if the definition is.
@@ -262,6 +263,7 @@ impl State {
                 }
             } else if self.names.contains_key(name) {
                 unknown.insert(Arc::clone(name));
+                lost.insert(name);
             }
         }
         for name in unknown {
@@ -276,7 +278,13 @@ impl State {
             self.set(name, Some(Slot::Unknown(from)));
         }
         for name in bound {
-            self.put(name, seen.writes.get(name).and_then(Option::as_ref));
+            let written = seen.writes.get(name).and_then(Option::as_ref);
+            if written.is_some_and(|written| written.members.iter().any(|member| lost.contains(member))) {
+                // It shares something with what is another by now.
+                self.set(Arc::clone(name), Some(Slot::Unknown(None)));
+            } else {
+                self.put(name, written);
+            }
         }
         self.bring(seen);
         for (path, write) in &seen.files_written {

@@ -119,24 +119,26 @@ struct Step {
 pub struct Program {
     steps: Vec<Step>,
     gone: Vec<Step>,
+    kinds: Kinds,
 }
 
 impl Program {
     pub fn make(random: &mut Random) -> Self {
+        let kinds = Kinds::some(random);
         let count = 5 + random.below(9);
         let mut steps: Vec<Step> =
-            (0..count).map(|n| Step { place: (n as u32 + 1) * 100, text: text(random) }).collect();
+            (0..count).map(|n| Step { place: (n as u32 + 1) * 100, text: text(random, &kinds) }).collect();
         if random.chance(80) {
             // Most names are there, so that most steps get far.
             steps.insert(0, Step { place: 10, text: START.into() });
         }
-        Self { steps, gone: Vec::new() }
+        Self { steps, gone: Vec::new(), kinds }
     }
 
     /// One of these steps.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let steps = (1..).map(|n| n * 100).zip(texts).map(|(place, text)| Step { place, text: text.into() });
-        Self { steps: steps.collect(), gone: Vec::new() }
+        Self { steps: steps.collect(), gone: Vec::new(), kinds: Kinds { templates: TEMPLATES.to_vec(), numbers: 10 } }
     }
 
     /// Id and text of each, in order, the probe last.
@@ -158,7 +160,7 @@ impl Program {
             1 => {
                 let place = self.steps[at].place + 1 + random.below(40) as u32;
                 if self.steps.iter().all(|step| step.place != place) {
-                    self.steps.push(Step { place, text: text(random) });
+                    self.steps.push(Step { place, text: text(random, &self.kinds) });
                 }
             }
             2 => {
@@ -168,7 +170,7 @@ impl Program {
                 if other != at {
                     self.steps[at].text = text;
                 } else {
-                    self.steps[at].text = self::text(random);
+                    self.steps[at].text = self::text(random, &self.kinds);
                 }
             }
             3 => {
@@ -182,12 +184,12 @@ impl Program {
             4 => self.steps[at].text.insert_str(0, "# a remark\n"),
             5 => {
                 self.gone.push(self.steps[at].clone());
-                self.steps[at].text = text(random);
+                self.steps[at].text = text(random, &self.kinds);
             }
             _ => {
                 self.gone.push(self.steps[at].clone());
-                let number = random.below(10).to_string();
-                let changed = change_number(&self.steps[at].text, &number, random);
+                let number = random.below(self.kinds.numbers).to_string();
+                let changed = change_number(&self.steps[at].text, &number, random, &self.kinds);
                 self.steps[at].text = changed;
             }
         }
@@ -230,7 +232,7 @@ fn without_remarks(text: &str) -> String {
 }
 
 /// The text with one of its numbers changed.
-fn change_number(text: &str, number: &str, random: &mut Random) -> String {
+fn change_number(text: &str, number: &str, random: &mut Random, kinds: &Kinds) -> String {
     let places: Vec<usize> = text
         .char_indices()
         .filter(|&(at, c)| {
@@ -240,20 +242,39 @@ fn change_number(text: &str, number: &str, random: &mut Random) -> String {
         .map(|(at, _)| at)
         .collect();
     if places.is_empty() {
-        return self::text(random);
+        return self::text(random, kinds);
     }
     let at = places[random.below(places.len())];
     format!("{}{number}{}", &text[..at], &text[at + 1..])
 }
 
 /// One to four statements.
-fn text(random: &mut Random) -> String {
+fn text(random: &mut Random, kinds: &Kinds) -> String {
     let count = 1 + random.below(4);
-    (0..count).map(|_| statement(random) + "\n").collect()
+    (0..count).map(|_| statement(random, kinds) + "\n").collect()
 }
 
-fn statement(r: &mut Random) -> String {
-    let n = r.below(10);
+/// What the statements of a program are made of.
+#[derive(Debug, Clone)]
+struct Kinds {
+    templates: Vec<&'static str>,
+    /// Numbers in them are below this.
+    numbers: usize,
+}
+
+impl Kinds {
+    /// All, or a few: these meet one another far more often, and set things to what they were.
+    fn some(random: &mut Random) -> Self {
+        if random.chance(70) {
+            return Self { templates: TEMPLATES.to_vec(), numbers: 10 };
+        }
+        let count = 6 + random.below(14);
+        Self { templates: (0..count).map(|_| random.pick(TEMPLATES)).collect(), numbers: 3 }
+    }
+}
+
+fn statement(r: &mut Random, kinds: &Kinds) -> String {
+    let n = r.below(kinds.numbers);
     let int = r.pick(&["i1", "i2", "i3"]);
     let list = r.pick(&["l1", "l2", "l3"]);
     let other = r.pick(&["l1", "l2", "l3"]);
@@ -264,40 +285,7 @@ fn statement(r: &mut Random) -> String {
     let generator = r.pick(&["g1", "g2"]);
     let file = r.pick(&["a.txt", "b.txt"]);
     let any = r.pick(&["i1", "i2", "l1", "l2", "d1", "o1", "t1", "g1"]);
-    let template = r.pick(&[
-        // plain values, aliases, changes in place
-        "I = N", "I = N", "I = I + N", "I += len(L)", "L = [N, 2, 3]", "L = list(range(N))", "L = K", "L.append(N)", "L += [N]",
-        "L = L + [I]", "L.extend(K)", "L.sort(reverse=N % 2 == 0)", "L[:] = [N]", "D = {'a': N, 'l': L}", "D['a'] = N", "D.setdefault('l', []).append(N)",
-        "D = dict(D, b=N)", "t1 = (L, K, N)", "t1[0].append(N)", "L.append(L)", "L = [[N] * 2] * 2", "L[0] = I", "K[0].append(N)", "del L", "del I",
-        "print(I, len(L))", "print({k: v for k, v in D.items() if isinstance(v, int)})", "print(len(L) + N)", "I = sum(x for x in L if isinstance(x, int))", "I, L = N, [N]", "x1 = y1 = [N]", "x1.append(N)",
-        "import copy\nK = copy.deepcopy(L)", "import copy\nK = copy.copy(D)", "from collections import deque, OrderedDict, Counter\nL = deque([N, 1], maxlen=3)", "d2 = Counter([N, 1, N])",
-        // functions, closures, defaults, late binding
-        "def F(a=N):\n    return a + I", "def F(a=[]):\n    a.append(N)\n    return len(a)", "print(F())", "I = F()", "def F():\n    global I\n    I = N\n    return I",
-        "def F():\n    L.append(N)\n    return L", "def make(k):\n    held = [k]\n    def inner():\n        held.append(N)\n        return sum(held)\n    return inner\nF = make(N)", "F = lambda: L[-1] if L else N",
-        "def F(n=N):\n    return n if n < 2 else f1(n - 1)", "D = {'f': f1, 'n': N}", "print(D['f']())", "F.tag = N", "print(F.tag)", "l3 = [f1, f2]", "print([h() for h in l3 if callable(h)])",
-        "import functools\nF = functools.partial(f1, N)", "import functools\n@functools.lru_cache(None)\ndef F(a=N):\n    return a + N", "for I in range(N):\n    L.append(I)", "def F():\n    return I2 if 'I2' in globals() else N",
-        // classes and instances
-        "class C:\n    shared = [N]\n    def __init__(self, v=N):\n        self.v = v\n    def __repr__(self):\n        return 'C(%r)' % (self.v,)\n    def up(self):\n        self.v += N\n        return self.v",
-        "class C2(C1):\n    extra = N", "O = C(N)", "O.v = N", "O.up()", "C.shared.append(N)", "print(C.shared)", "print(isinstance(o1, C1), isinstance(o1, C2))", "L = [O, O]", "O.other = L", "o2 = o1", "C.count = N",
-        "print(getattr(O, 'v', N))", "from dataclasses import dataclass, field\n@dataclass\nclass C:\n    v: int = N\n    items: list = field(default_factory=list)", "O.items.append(N)",
-        "from collections import namedtuple\nP1 = namedtuple('P1', 'x y')\np1 = P1(N, L)", "print(p1.x)", "from enum import Enum\nclass E1(Enum):\n    A = N\n    B = 20\ne1 = E1.B", "print(e1 is E1.B, E1.A.value)",
-        "class Oops(Exception):\n    code = N", "raise Oops('N')", "try:\n    raise Oops(N)\nexcept Oops as error:\n    I = error.code", "try:\n    print(F(N))\nexcept Exception as error:\n    print(type(error).__name__)",
-        // generators, iterators, views
-        "G = (x * N for x in range(10))", "print(next(G))", "I = next(G, N)", "L = iter([N, 1, 2])", "print(next(L))", "def make2():\n    n = N\n    while True:\n        n += len(L)\n        yield n\nG = make2()", "l2 = list(G) if N > 7 else [N]",
-        "b1 = bytearray(b'abcN')\nm1 = memoryview(b1)", "m1[0] = 60 + N", "b1[1] = 70 + N", "print(bytes(b1))", "z1 = zip(L, range(N))", "print(list(z1))", "e2 = enumerate(L)", "print(next(e2, None))",
-        // ambient state
-        "import random\nI = random.random()", "import random\nrandom.seed(N)", "import random\nrandom.shuffle(L)", "import os\nos.environ['KEY'] = 'N'", "import os\nprint(os.environ.get('KEY'))", "import math\nmath.mine = N", "import math\nprint(getattr(math, 'mine', None))",
-        "import builtins\nbuiltins.extra = N", "print(extra)", "import sys\nsys.setrecursionlimit(1000 + N)", "import sys\nprint(sys.getrecursionlimit())", "import decimal\ndecimal.getcontext().prec = 5 + N", "import decimal\nprint(decimal.Decimal(1) / 3)",
-        // files
-        "with open('Q', 'w') as h:\n    h.write('N')", "with open('Q', 'a') as h:\n    h.write('N')", "with open('Q') as h:\n    print(h.read())", "import os\nprint(os.path.exists('Q'))", "import os\nos.remove('Q')", "import os\nprint(sorted(n for n in os.listdir('.') if n.endswith('.txt')))",
-        "import os\nos.rename('a.txt', 'b.txt')", "import pathlib\npathlib.Path('Q').write_text('N' * N)", "import pathlib\nI = len(pathlib.Path('Q').read_text())",
-        // absence, dynamic code, failure half-way
-        "try:\n    print(Y)\nexcept NameError:\n    print('none')", "I = globals().get('l1', N)", "exec('I = N')", "print(sorted(k for k in globals() if k[0] == 'l'))", "print('Y' in dir())", "L.append(N)\nprint(1 // (N - 3))", "I = eval('N + 1')", "assert N > 1, 'small'", "del D['a']", "if N > 4:\n    L = [N]\nelse:\n    D = {}", "while I and I > N:\n    I -= 1",
-        "import json\nprint(json.dumps(D, default=str, sort_keys=True))", "I: int = N", "*l1, I = [N, 2, 3]", "try:\n    I = len(L)\nexcept TypeError:\n    I = N\nprint(I)", "try:\n    L = [D['a'], N]\nexcept (KeyError, NameError):\n    print('no')\nelse:\n    I = N\nprint(L, I)",
-        "for I in [N, 1]:\n    L.append(I)\nprint(I)", "for I in L:\n    K = [I]\n    if N > 5:\n        break\nprint(I, K)", "with open('Q', 'w') as h:\n    I = h.write('N')\nprint(I)", "import contextlib\nwith contextlib.suppress(Exception):\n    I = D['a'] + N\n    L = [I]\nprint(I, L)",
-        "if I > N:\n    L = [I]\nelif N > 5:\n    L = K\nelse:\n    raise Oops(N)\nprint(L)", "try:\n    K.append(N)\n    raise Oops(N)\nexcept Oops as I:\n    L = list(K)\nfinally:\n    print(L)", "while I < N:\n    I += 1\n    L = [I]\nelse:\n    K = L\nprint(K)", "if (I := N) < 3 or (J := K):\n    print(I)\nelse:\n    print(J)",
-        "if (I := N) > 4:\n    print(I)", "L.append(O)", "D['self'] = D",
-    ]);
+    let template = r.pick(&kinds.templates);
     let mut text = String::new();
     // Upper-case letters that stand alone are places to fill.
     let mut chars = template.chars().peekable();
@@ -324,3 +312,39 @@ fn statement(r: &mut Random) -> String {
     }
     text
 }
+
+#[rustfmt::skip]
+const TEMPLATES: &[&str] = &[
+    // plain values, aliases, changes in place
+    "I = N", "I = N", "I = I + N", "I += len(L)", "L = [N, 2, 3]", "L = list(range(N))", "L = K", "L.append(N)", "L += [N]",
+    "L = L + [I]", "L.extend(K)", "L.sort(reverse=N % 2 == 0)", "L[:] = [N]", "D = {'a': N, 'l': L}", "D['a'] = N", "D.setdefault('l', []).append(N)",
+    "D = dict(D, b=N)", "t1 = (L, K, N)", "t1[0].append(N)", "L.append(L)", "L = [[N] * 2] * 2", "L[0] = I", "K[0].append(N)", "del L", "del I",
+    "print(I, len(L))", "print({k: v for k, v in D.items() if isinstance(v, int)})", "print(len(L) + N)", "I = sum(x for x in L if isinstance(x, int))", "I, L = N, [N]", "x1 = y1 = [N]", "x1.append(N)",
+    "import copy\nK = copy.deepcopy(L)", "import copy\nK = copy.copy(D)", "from collections import deque, OrderedDict, Counter\nL = deque([N, 1], maxlen=3)", "d2 = Counter([N, 1, N])",
+    // functions, closures, defaults, late binding
+    "def F(a=N):\n    return a + I", "def F(a=[]):\n    a.append(N)\n    return len(a)", "print(F())", "I = F()", "def F():\n    global I\n    I = N\n    return I",
+    "def F():\n    L.append(N)\n    return L", "def make(k):\n    held = [k]\n    def inner():\n        held.append(N)\n        return sum(held)\n    return inner\nF = make(N)", "F = lambda: L[-1] if L else N",
+    "def F(n=N):\n    return n if n < 2 else f1(n - 1)", "D = {'f': f1, 'n': N}", "print(D['f']())", "F.tag = N", "print(F.tag)", "l3 = [f1, f2]", "print([h() for h in l3 if callable(h)])",
+    "import functools\nF = functools.partial(f1, N)", "import functools\n@functools.lru_cache(None)\ndef F(a=N):\n    return a + N", "for I in range(N):\n    L.append(I)", "def F():\n    return I2 if 'I2' in globals() else N",
+    // classes and instances
+    "class C:\n    shared = [N]\n    def __init__(self, v=N):\n        self.v = v\n    def __repr__(self):\n        return 'C(%r)' % (self.v,)\n    def up(self):\n        self.v += N\n        return self.v",
+    "class C2(C1):\n    extra = N", "O = C(N)", "O.v = N", "O.up()", "C.shared.append(N)", "print(C.shared)", "print(isinstance(o1, C1), isinstance(o1, C2))", "L = [O, O]", "O.other = L", "o2 = o1", "C.count = N",
+    "print(getattr(O, 'v', N))", "from dataclasses import dataclass, field\n@dataclass\nclass C:\n    v: int = N\n    items: list = field(default_factory=list)", "O.items.append(N)",
+    "from collections import namedtuple\nP1 = namedtuple('P1', 'x y')\np1 = P1(N, L)", "print(p1.x)", "from enum import Enum\nclass E1(Enum):\n    A = N\n    B = 20\ne1 = E1.B", "print(e1 is E1.B, E1.A.value)",
+    "class Oops(Exception):\n    code = N", "raise Oops('N')", "try:\n    raise Oops(N)\nexcept Oops as error:\n    I = error.code", "try:\n    print(F(N))\nexcept Exception as error:\n    print(type(error).__name__)",
+    // generators, iterators, views
+    "G = (x * N for x in range(10))", "print(next(G))", "I = next(G, N)", "L = iter([N, 1, 2])", "print(next(L))", "def make2():\n    n = N\n    while True:\n        n += len(L)\n        yield n\nG = make2()", "l2 = list(G) if N > 7 else [N]",
+    "b1 = bytearray(b'abcN')\nm1 = memoryview(b1)", "m1[0] = 60 + N", "b1[1] = 70 + N", "print(bytes(b1))", "z1 = zip(L, range(N))", "print(list(z1))", "e2 = enumerate(L)", "print(next(e2, None))",
+    // ambient state
+    "import random\nI = random.random()", "import random\nrandom.seed(N)", "import random\nrandom.shuffle(L)", "import os\nos.environ['KEY'] = 'N'", "import os\nprint(os.environ.get('KEY'))", "import math\nmath.mine = N", "import math\nprint(getattr(math, 'mine', None))",
+    "import builtins\nbuiltins.extra = N", "print(extra)", "import sys\nsys.setrecursionlimit(1000 + N)", "import sys\nprint(sys.getrecursionlimit())", "import decimal\ndecimal.getcontext().prec = 5 + N", "import decimal\nprint(decimal.Decimal(1) / 3)",
+    // files
+    "with open('Q', 'w') as h:\n    h.write('N')", "with open('Q', 'a') as h:\n    h.write('N')", "with open('Q') as h:\n    print(h.read())", "import os\nprint(os.path.exists('Q'))", "import os\nos.remove('Q')", "import os\nprint(sorted(n for n in os.listdir('.') if n.endswith('.txt')))",
+    "import os\nos.rename('a.txt', 'b.txt')", "import pathlib\npathlib.Path('Q').write_text('N' * N)", "import pathlib\nI = len(pathlib.Path('Q').read_text())",
+    // absence, dynamic code, failure half-way
+    "try:\n    print(Y)\nexcept NameError:\n    print('none')", "I = globals().get('l1', N)", "exec('I = N')", "print(sorted(k for k in globals() if k[0] == 'l'))", "print('Y' in dir())", "L.append(N)\nprint(1 // (N - 3))", "I = eval('N + 1')", "assert N > 1, 'small'", "del D['a']", "if N > 4:\n    L = [N]\nelse:\n    D = {}", "while I and I > N:\n    I -= 1",
+    "import json\nprint(json.dumps(D, default=str, sort_keys=True))", "I: int = N", "*l1, I = [N, 2, 3]", "try:\n    I = len(L)\nexcept TypeError:\n    I = N\nprint(I)", "try:\n    L = [D['a'], N]\nexcept (KeyError, NameError):\n    print('no')\nelse:\n    I = N\nprint(L, I)",
+    "for I in [N, 1]:\n    L.append(I)\nprint(I)", "for I in L:\n    K = [I]\n    if N > 5:\n        break\nprint(I, K)", "with open('Q', 'w') as h:\n    I = h.write('N')\nprint(I)", "import contextlib\nwith contextlib.suppress(Exception):\n    I = D['a'] + N\n    L = [I]\nprint(I, L)",
+    "if I > N:\n    L = [I]\nelif N > 5:\n    L = K\nelse:\n    raise Oops(N)\nprint(L)", "try:\n    K.append(N)\n    raise Oops(N)\nexcept Oops as I:\n    L = list(K)\nfinally:\n    print(L)", "while I < N:\n    I += 1\n    L = [I]\nelse:\n    K = L\nprint(K)", "if (I := N) < 3 or (J := K):\n    print(I)\nelse:\n    print(J)",
+    "if (I := N) > 4:\n    print(I)", "L.append(O)", "D['self'] = D",
+];

@@ -56,6 +56,7 @@ class Files:
         self.reads: dict[str, str] = {}  # path -> "content", "exists" or "list"
         self.writes: dict[str, str | None] = {}  # path -> copy of what was there before (see `_copy`), None if nothing was
         self.imports: set[str] = set()  # those of the reads that only the import system made
+        self.settled: set[str] = set()  # and those that were written as they stood
         self.effects: list[tuple[str, Any]] = []
         self.doubts: list[str] = []
         self.clock: set[str] = set()
@@ -210,6 +211,7 @@ class Files:
         for path, copy in self.writes.items():
             if self.reads.get(path) != "content" and _is_as_before(path, copy):
                 self.reads[path] = "exists" if copy == "directory" else "content"
+                self.settled.add(path)
         self.active = active
 
     def note_new(self) -> None:

@@ -338,6 +338,9 @@ def _push(stack: list[Any], items: Iterable[Any]) -> None:
 def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
     """Objects of libraries whose sharing the collector does not show, or shows too much of."""
     module = getattr(kind, "__module__", "")
+    if kind.__name__ == "_lru_cache_wrapper":
+        # All of them hold one object that marks where keywords begin in a key.
+        return [value], [part for part in gc.get_referents(value) if type(part) is not object]
     array = _array_type()
     if array is not None and isinstance(value, array):
         base = codec.lies_in(value)

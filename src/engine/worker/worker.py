@@ -602,8 +602,9 @@ class Worker:
         """Stands for all that the step used: what it makes is the same when this is the same."""
         # What was absent says only which modules this process happens to have loaded.
         parts = [digest, repr(sorted(item for item in reads.items() if item[1][0] is not None))]
-        # A module is looked for only where it was not imported before: that says nothing of what the step makes.
-        for path in sorted(self.files.reads.keys() - self.files.imports):
+        # A module is looked for only where it was not imported before: that says nothing of what the step makes. Nor does what
+        # stood where it wrote.
+        for path in sorted(self.files.reads.keys() - self.files.imports - self.files.settled):
             parts.append(f"{self.files.relative(path)} {files.mark(path)}")
         if self.files.clock:
             parts.append(f"{os.getpid()} {time.monotonic_ns()}")
