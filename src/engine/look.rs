@@ -153,7 +153,9 @@ impl Engine {
 
     /// The process on the side, holding the state of `walk`. It may be had from what it held before.
     pub(super) fn stand_aside(&mut self, walk: &Walk<'_>, target: &State) -> Result<&mut Node, EngineError> {
-        let mut aside = match self.looked.aside.take() {
+        let stands = |aside: &mut Aside| aside.engine().live.as_ref().is_some_and(|node| node.line == walk.keys);
+        let held = self.looked.aside.take().and_then(|mut aside| stands(&mut aside).then_some(aside));
+        let mut aside = match held {
             Some(aside) => aside,
             None => self.aside(walk.tasks)?,
         };
