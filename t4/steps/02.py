@@ -1,2 +1,0 @@
-import os
-print(os.path.exists('x.txt') and open('x.txt').read())
