@@ -46,13 +46,8 @@ impl Engine {
             return Ok(choice);
         }
         let target = walk.state.clone();
-        match self.on_the_side(walk, &target)? {
-            Some(node) => walk.settle(&node),
-            None => {
-                let node = self.stand_aside(walk, &target)?;
-                walk.settle(node);
-            }
-        }
+        let side = self.on_the_side(walk, &target)?;
+        walk.settle(&side.node);
         Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
     }
 

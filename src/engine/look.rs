@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::aside::{Aside, Isolation};
 use super::decide::Choice;
-use super::line::{Line, Node};
+use super::line::Line;
 use super::pass::Walk;
 use super::process::Process;
 use super::protocol::{Ask, InsideReply, StateReply};
+use super::stand::Side;
 use super::state::State;
 use super::task::{EngineError, Goal, Task};
 use super::walk::Engine;
@@ -16,21 +16,13 @@ use crate::step::{Inside, StepId, Variable};
 /// Longest `repr` of a variable, in bytes of UTF-8 as Python counts characters.
 const REPR_LIMIT: usize = 64 << 10;
 
-/// What was looked at since the last update.
-#[derive(Debug, Default)]
-pub(super) struct Looked {
-    /// The state that was looked at last. To have it again may have cost much.
-    last: Option<Last>,
-    /// Where states are had that take steps to be executed: who goes through a run has each from the one before.
-    aside: Option<Aside>,
-}
-
+/// A state that was looked at last. Each question is put to a copy of its process, since the code of values may spoil
+/// one, and to have it again may have cost much.
 #[derive(Debug)]
-struct Last {
+pub(super) struct Looked {
     line: Line,
     state: State,
-    /// The process that holds it, if it is not the one on the side.
-    node: Option<Node>,
+    side: Side,
 }
 
 impl Engine {
@@ -137,63 +129,14 @@ impl Engine {
             }
         }
         let target = after.unwrap_or_default();
-        let held = self.looked.last.take().filter(|last| last.line == walk.keys && last.state == target);
-        let node = match held {
-            Some(last) => last.node,
-            None => self.on_the_side(&walk, &target)?,
-        };
-        // Each question is put to a copy, since the code of values may spoil a process.
-        let (process, node) = match node {
-            Some(mut node) => (node.process.fork(), Some(node)),
-            None => (self.stand_aside(&walk, &target)?.process.fork(), None),
-        };
-        self.looked.last = Some(Last { line: walk.keys.clone(), state: target, node });
-        Ok((walk, process?))
-    }
-
-    /// The process on the side, holding the state of `walk`. It may be had from what it held before.
-    pub(super) fn stand_aside(&mut self, walk: &Walk<'_>, target: &State) -> Result<&mut Node, EngineError> {
-        let stands = |aside: &mut Aside| aside.engine().live.as_ref().is_some_and(|node| node.line == walk.keys);
-        let held = self.looked.aside.take().and_then(|mut aside| stands(&mut aside).then_some(aside));
-        let mut aside = match held {
-            Some(aside) => aside,
-            None => self.aside(walk.tasks)?,
-        };
-        let elsewhere = *aside.isolation() != Isolation::Kernel;
-        let mut again = Walk::new(walk.tasks, walk.goal, BTreeMap::new());
-        again.state = target.clone();
-        again.line = walk.line.clone();
-        again.keys = walk.keys.clone();
-        let length = again.line.len();
-        let engine = aside.engine();
-        let stands = engine.stand(&mut again, length, &mut |_| {})?;
-        engine.evict();
-        if stands.is_none() && engine.live.is_some() {
-            let live = self.looked.aside.insert(aside).engine().live.as_mut();
-            return live.ok_or_else(nowhere);
+        let held = self.looked.as_ref().is_some_and(|looked| looked.line == walk.keys && looked.state == target);
+        if !held {
+            let side = self.on_the_side(&walk, &target)?;
+            self.looked = Some(Box::new(Looked { line: walk.keys.clone(), state: target, side }));
         }
-        let task = stands.and_then(|place| walk.tasks.get(place));
-        Err(match task {
-            Some(task) if elsewhere => EngineError {
-                what: format!(
-                    "the state can only be had again by running {} in a copy of the run at another path, and there it \
-                     comes out differently",
-                    task.id
-                ),
-                hint: Some("what may give it a view of its own, so that the path is the same: reweave doctor".into()),
-            },
-            Some(task) => EngineError {
-                what: format!(
-                    "{} answers differently each time, so that the state after it can't be had again",
-                    task.id
-                ),
-                hint: Some("see in what with: reweave replay --check 2".into()),
-            },
-            None => nowhere(),
-        })
+        match &mut self.looked {
+            Some(looked) => Ok((walk, looked.side.node.process.fork()?)),
+            None => Err(EngineError { what: "no process holds the state".into(), hint: None }),
+        }
     }
-}
-
-fn nowhere() -> EngineError {
-    EngineError { what: "no process could be brought to this state".into(), hint: None }
 }

@@ -1,7 +1,9 @@
 //! Having a process in the right state: checkpoints, values brought over, steps executed again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::aside::{Aside, Isolation};
 use super::execute::{micros, written};
 use super::line::{Delta, Key, Line, Node};
 use super::pass::Walk;
@@ -329,24 +331,62 @@ impl Engine {
         }
     }
 
-    /// A process that holds `target`, to be asked and thrown away; `None` where that takes steps to be executed.
-    pub(super) fn on_the_side(&mut self, walk: &Walk<'_>, target: &State) -> Result<Option<Node>, EngineError> {
+    /// A process on the side that holds `target`, to be asked and thrown away.
+    pub(super) fn on_the_side(&mut self, walk: &Walk<'_>, target: &State) -> Result<Side, EngineError> {
         self.root()?;
         if let Some(live) = &mut self.live
             && live.line == walk.keys
         {
             let process = live.process.fork()?;
-            return Ok(Some(Node { state: live.state.clone(), degraded: true, ..Node::new(process) }));
+            let node = Node { state: live.state.clone(), degraded: true, ..Node::new(process) };
+            return Ok(Side { node, _aside: None });
         }
         // One that can't be run from can be looked at.
         let there = self.checkpoints.iter_mut().find(|node| node.line == walk.keys);
         if let Some(Ok(node)) = there.map(Node::forked) {
-            return Ok(Some(node));
+            return Ok(Side { node, _aside: None });
         }
         let kept = self.live.take();
         let brought = self.bring_over(&walk.keys, target);
         self.live = kept;
-        brought
+        if let Some(node) = brought? {
+            return Ok(Side { node, _aside: None });
+        }
+        let mut aside = self.aside(walk.tasks)?;
+        let elsewhere = *aside.isolation() != Isolation::Kernel;
+        let engine = aside.engine();
+        let mut again = Walk::new(walk.tasks, walk.goal, BTreeMap::new());
+        again.state = target.clone();
+        again.line = walk.line.clone();
+        again.keys = walk.keys.clone();
+        let length = again.line.len();
+        let rebuilt = engine.rebuild(&mut again, length, &mut |_| {})?;
+        match (rebuilt, engine.live.take()) {
+            (None, Some(node)) => Ok(Side { node, _aside: Some(aside) }),
+            (Some(place), _)
+                if let Some(task) = walk.tasks.get(place)
+                    && elsewhere =>
+            {
+                Err(EngineError {
+                    what: format!(
+                        "the state can only be had again by running {} in a copy of the run at another path, and there it \
+                     comes out differently",
+                        task.id
+                    ),
+                    hint: Some(
+                        "what may give it a view of its own, so that the path is the same: reweave doctor".into(),
+                    ),
+                })
+            }
+            (Some(place), _) if let Some(task) = walk.tasks.get(place) => Err(EngineError {
+                what: format!(
+                    "{} answers differently each time, so that the state after it can't be had again",
+                    task.id
+                ),
+                hint: Some("see in what with: reweave replay --check 2".into()),
+            }),
+            _ => Err(EngineError { what: "no process could be brought to this state".into(), hint: None }),
+        }
     }
 }
 
@@ -364,6 +404,13 @@ enum Rebuilt {
     Diverged(usize),
     /// Something could not be brought over after all.
     Failed,
+}
+
+/// A process to be asked, with the engine on the side that it belongs to, if it needed one.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) node: Node,
+    _aside: Option<Aside>,
 }
 
 /// Whether the present sources of `tasks` are those whose executions make up what `node` holds.

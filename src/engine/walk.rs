@@ -65,7 +65,8 @@ pub struct Engine {
     pub(super) compiled: HashMap<Digest, CompileReply>,
     /// What is known of the interpreter's packages during an update.
     pub(super) installed: Installed,
-    pub(super) looked: Box<Looked>,
+    /// The state that was looked at last.
+    pub(super) looked: Option<Box<Looked>>,
     /// What a fork cost lately, and what was spent since the last checkpoint, in microseconds.
     pub(super) fork_us: u64,
     pub(super) spent_us: u64,
@@ -111,7 +112,7 @@ impl Engine {
             slots: Slots::default(),
             compiled: HashMap::new(),
             installed: Installed::default(),
-            looked: Box::default(),
+            looked: None,
             fork_us: 2_000,
             spent_us: 0,
             uncarried: false,
@@ -163,7 +164,7 @@ impl Engine {
     pub fn update(&mut self, tasks: &[Task], goal: &Goal, report: &mut dyn FnMut(Report)) -> Result<(), EngineError> {
         self.stop.reset();
         self.installed = Installed::default();
-        *self.looked = Looked::default();
+        self.looked = None;
         if self.root.is_some() && !wall::is_open(&self.settings.policy) {
             let protected = self.protected();
             self.set_own(&protected);
@@ -391,7 +392,7 @@ impl Engine {
             slots: self.slots.clone(),
             compiled: self.compiled.clone(),
             installed: Installed::default(),
-            looked: Box::default(),
+            looked: None,
             fork_us: self.fork_us,
             spent_us: 0,
             uncarried: false,
