@@ -193,6 +193,19 @@ impl Delta {
                 Slot::Unknown(None) => bad.push(Arc::clone(name)),
             }
         }
+        // What stood under a name together with others comes with all of them, also with those that are something else by now.
+        for written in early.values() {
+            for member in &written.members {
+                match target.names().get(member) {
+                    Some(Slot::Unknown(Some(from))) if from.digest == written.digest => {}
+                    Some(Slot::Known(now)) => {
+                        loads.insert(now.digest, Arc::clone(now));
+                        moved.insert(member);
+                    }
+                    _ => bad.push(Arc::clone(member)),
+                }
+            }
+        }
         // A value that holds a definition by its name holds the old object until it is brought over as well.
         loop {
             let more: Vec<(&Name, &Arc<Written>)> = target
@@ -280,6 +293,7 @@ fn in_order_of_reference(loads: BTreeMap<Digest, Arc<Written>>) -> Vec<Arc<Writt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::MemoryVault;
 
     fn line(numbers: std::ops::Range<u64>) -> Line {
         let mut line = Line::default();
@@ -300,6 +314,28 @@ mod tests {
         assert_eq!(line(0..5).took_us(), 10);
         let steps: Vec<_> = line(0..3).backwards().map(|key| key.step().to_string()).collect();
         assert_eq!(steps, ["s2", "s1", "s0"]);
+    }
+
+    #[test]
+    fn what_comes_with_its_old_companions_leaves_none_of_them_as_it_was() {
+        let vault = MemoryVault::default();
+        let written = |text: &str, members: &[&str]| {
+            let members = members.iter().map(|name| Name::from(*name)).collect();
+            let written = Written { members, ..Written::alone(&Name::from("a"), Digest::of(text)) };
+            vault.put_value(&written.key(), b"");
+            Arc::new(written)
+        };
+        // a and b shared a list; then b was bound to something else, and nobody has looked at a since.
+        let (shared, other) = (written("shared", &["a", "b"]), written("other", &["b"]));
+        let mut held = State::default();
+        held.set("b".into(), Some(Slot::Known(Arc::clone(&other))));
+        let mut target = held.clone();
+        target.set("a".into(), Some(Slot::Unknown(Some(Arc::clone(&shared)))));
+        let delta = Delta::between(&held, &target, &vault).unwrap();
+        let loaded: Vec<Digest> = delta.load.iter().map(|written| written.digest).collect();
+        assert_eq!(loaded, [shared.digest, other.digest], "b comes again after its old value came along");
+        target.set("b".into(), Some(Slot::Unknown(Some(other))));
+        assert_eq!(Delta::between(&held, &target, &vault).unwrap_err(), [Name::from("b")]);
     }
 
     #[test]
