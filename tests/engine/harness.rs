@@ -129,18 +129,17 @@ impl Run {
 
     /// Every variable right after every step, as text.
     pub fn states(&mut self, steps: &[(&str, &str)]) -> Vec<BTreeMap<String, String>> {
-        self.try_states(steps).unwrap()
+        steps.iter().map(|(id, _)| self.try_state(steps, id).unwrap()).collect()
     }
 
-    pub fn try_states(&mut self, steps: &[(&str, &str)]) -> Result<Vec<BTreeMap<String, String>>, EngineError> {
+    /// Every variable right after one of the steps, as text.
+    pub fn try_state(&mut self, steps: &[(&str, &str)], id: &str) -> Result<BTreeMap<String, String>, EngineError> {
         let tasks = self.tasks(steps);
         let goal = self.goal.clone();
-        let state = |task: &Task| {
-            let variables = self.engine.state(&tasks, &goal, &task.id, &[])?;
-            let told = variables.into_iter().filter(|v| !v.repr.contains(" at 0x"));
-            Ok(told.map(|variable| (variable.name, variable.repr)).collect())
-        };
-        tasks.iter().map(state).collect()
+        let at = tasks.iter().find(|task| task.id.as_str() == id).unwrap();
+        let variables = self.engine.state(&tasks, &goal, &at.id, &[])?;
+        let told = variables.into_iter().filter(|v| !v.repr.contains(" at 0x"));
+        Ok(told.map(|variable| (variable.name, variable.repr)).collect())
     }
 }
 

@@ -1,5 +1,8 @@
 //! Kinds of statement whose result hangs on more than the text names. Each was once met in a wrong result.
 
+use reweave::engine::OnError;
+
+use super::harness::Run;
 use super::sound;
 
 /// Steps, and what the one that is named becomes; the last one must run again.
@@ -248,4 +251,34 @@ fn what_is_set_to_what_it_was_is_set() {
     let gone = "import os\ndel os.environ['K']";
     let set = "import os\nos.environ['K'] = '1'";
     assert_eq!(sound(&[("1", set), ("2", gone)], &[("1", "import os"), ("2", gone)]), ["1", "2"]);
+}
+
+/// What a dataclass holds of its library is asked by identity, and a field with metadata reads them through a proxy.
+#[test]
+fn dataclasses_and_proxies_are_brought_over() {
+    let made = "\
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+@dataclass(order=True)
+class A:
+    v: int = field(default=1, metadata={'unit': 'm'})
+    items: list = field(default_factory=list)
+@dataclass
+class B(A):
+    w: int = 2
+a, b = A(3), B()
+import types
+base = {'a': 1}
+view = types.MappingProxyType(base)";
+    let shows = "base['a'] += 1\nprint([f.name for f in fields(B)], fields(A)[0].metadata, asdict(a), replace(b, w=5), a < A(4), view, type(b) is B)";
+    let mut run = Run::new(OnError::Continue);
+    run.update(&[("1", made), ("2", "c = replace(a)\nd = A(1)"), ("3", shows)]);
+    run.restart();
+    let after = [
+        ("1", made),
+        ("2", "c = replace(a)\nd = A(1)"),
+        ("3", &*format!("{shows}\nprint(c, d, A.__dataclass_fields__['v'].default_factory is MISSING)")),
+    ];
+    let told = run.update(&after);
+    assert_eq!((told.ran, told.rebuilt), (vec!["3".to_owned()], 0));
+    assert_eq!(told.results, Run::new(OnError::Continue).update(&after).results);
 }

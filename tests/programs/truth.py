@@ -140,6 +140,7 @@ def apart(steps):
     """The same in a child, in a directory of its own."""
     out, into = os.pipe()
     if os.fork() == 0:
+        signal.alarm(5)  # a child has none
         with tempfile.TemporaryDirectory() as place:
             os.chdir(place)
             text = json.dumps(uses(steps))
@@ -205,7 +206,7 @@ def main():
         if child == 0:
             # What grows without end is no program to compare.
             resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-            signal.alarm(20)
+            signal.alarm(5)
             print(json.dumps(run(*json.loads(line))), flush=True)
             os._exit(0)
         if os.waitpid(child, 0)[1] != 0:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import _thread
 import copyreg
 import dis
+import gc
 import hashlib
 import io
 import marshal
@@ -36,8 +37,14 @@ _SIMPLE_METAS = {"type", "ABCMeta"}
 
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
 ROOTS: list[str] = []  # the run's directory, and the copies of it that this process worked in
-_SINGLE = (("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"))
-SINGLE: dict[int, tuple[str, str]] = {}  # objects that a library has one of, whose state `hidden.py` follows
+_SINGLE = (
+    ("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"),
+    # What classes made by `dataclass` hold, and are asked by identity.
+    *[("dataclasses", name) for name in (
+        "MISSING", "KW_ONLY", "_EMPTY_METADATA", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR", "_HAS_DEFAULT_FACTORY",
+    )],
+)  # fmt: skip
+SINGLE: dict[int, tuple[str, str]] = {}  # objects that a library has one of: without state, or `hidden.py` follows it
 
 
 def learn_single() -> None:
@@ -228,6 +235,10 @@ def _array(data: Any, dtype: Any, shape: Any, order: str, writeable: bool) -> An
     return made
 
 
+def _proxy(mapping: Any) -> types.MappingProxyType[Any, Any]:
+    return types.MappingProxyType(mapping)  # no module has the type under the name that it says
+
+
 def _spent_iterator() -> Any:
     made = iter([])
     next(made, None)
@@ -342,6 +353,8 @@ class Pickler(pickle.Pickler):
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
         if kind is staticmethod or kind is classmethod:
             return kind, (value.__func__,)
+        if kind is types.MappingProxyType:
+            return _proxy, (_shown_by(value),)
         if kind is types.MethodType:
             # By default it is looked up by its function's name, which may be another's.
             return types.MethodType, (value.__func__, value.__self__)
@@ -534,6 +547,14 @@ class Unpickler(pickle.Unpickler):
         if type(what) is bytes:
             return _named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else _constant_of(what[0], what[1:])
+
+
+def _shown_by(proxy: types.MappingProxyType[Any, Any]) -> Any:
+    """The mapping that is read through a proxy."""
+    (found,) = gc.get_referents(proxy)
+    if type(found) is dict and "__module__" in found and "__doc__" in found:
+        raise Uncarryable("the attributes of a class, as the class has them")
+    return found
 
 
 def _named_nan(name: bytes) -> Any:
