@@ -347,8 +347,8 @@ fn keep_values(vault: &dyn Vault, observed: &Observed, data: &[u8]) {
 }
 
 pub(super) fn written(reply: ComponentReply) -> Written {
-    let ComponentReply { digest, members, refs, uncarryable, placed } = reply;
-    Written { digest, placed, members, refs, uncarryable }
+    let ComponentReply { digest, members, refs, alias, uncarryable, placed } = reply;
+    Written { digest, placed, members, refs, alias, uncarryable }
 }
 
 /// Makes the record of what the worker saw. `before` is the state in which the step began.
@@ -365,6 +365,7 @@ fn record(bench: &mut Bench<'_>, before: &State, observed: Observed, execution: 
         seen.places = before.places(observed.reads.keys());
     }
     seen.reads = observed.reads;
+    seen.unset = observed.unset;
     seen.saw_names = observed.saw_names;
     seen.saw_order = observed.saw_order;
     seen.order = observed.order;

@@ -133,6 +133,8 @@ pub(super) struct ComponentReply {
     pub digest: Digest,
     pub members: Vec<Name>,
     pub refs: Vec<Name>,
+    #[serde(default)]
+    pub alias: bool,
     pub uncarryable: Option<String>,
     #[serde(default)]
     pub placed: Option<Digest>,
@@ -156,6 +158,7 @@ pub(super) struct Observed {
     /// Whether it could see where code stands.
     pub saw_places: bool,
     pub reads: Pairs<Name, Option<Digest>>,
+    pub unset: Vec<Name>,
     pub saw_names: Option<Vec<Name>>,
     pub saw_order: bool,
     pub order: Vec<Name>,

@@ -177,10 +177,10 @@ impl State {
         let mut changed = Vec::new();
         let mut ambient = Vec::new();
         let mut unsure = false;
-        for (name, digest) in &seen.reads {
+        for (name, digest) in seen.names_used() {
             if matches!(self.names.get(name), Some(Slot::Unknown(_))) {
                 unsure = true;
-            } else if self.digest(name) != *digest {
+            } else if self.digest(name) != digest {
                 if let Some(what) = hidden_in_words(name) {
                     ambient.push(Reason::AmbientChanged { what });
                 } else {
@@ -244,26 +244,12 @@ impl State {
             }
             _ => None,
         }));
-        let mut lost: BTreeSet<&Name> = BTreeSet::new();
-        for (name, before) in &seen.incidental {
-            let now = self.digest(name);
-            // One that holds a definition by a name that is bound anew is what it was only if the definition is.
-            let same_refs = match self.names.get(name) {
-                Some(Slot::Known(written)) => written
-                    .refs
-                    .iter()
-                    .filter(|name| rebound.contains(name))
-                    .all(|name| seen.reads.contains_key(name) || seen.left.get(name).copied() == self.digest(name)),
-                _ => true,
-            };
-            if self.names.contains_key(name) && now == *before && same_refs {
-                if let Some(after) = seen.writes.get(name) {
-                    self.put(name, after.as_ref());
-                    unknown.remove(name);
-                }
-            } else if self.names.contains_key(name) {
-                unknown.insert(Arc::clone(name));
-                lost.insert(name);
+        let (follows, lost, astray) = self.incidentals(seen, &rebound, &bound);
+        unknown.retain(|name| !follows.contains(name));
+        unknown.extend(lost.iter().filter(|name| self.names.contains_key(**name)).map(|name| Arc::clone(name)));
+        for name in follows {
+            if let Some(after) = seen.writes.get(name) {
+                self.put(name, after.as_ref());
             }
         }
         for name in unknown {
@@ -279,8 +265,12 @@ impl State {
         }
         for name in bound {
             let written = seen.writes.get(name).and_then(Option::as_ref);
-            if written.is_some_and(|written| written.members.iter().any(|member| lost.contains(member))) {
-                // It shares something with what is another by now.
+            let is_lost = |written: &Written| {
+                written.members.iter().chain(&written.refs).any(|other| lost.contains(other))
+                    || astray && written.placed.is_some()
+            };
+            if written.is_some_and(is_lost) {
+                // It shares something with what is another by now, or holds a definition that has another name.
                 self.set(Arc::clone(name), Some(Slot::Unknown(None)));
             } else {
                 self.put(name, written);
@@ -289,6 +279,58 @@ impl State {
         self.bring(seen);
         for (path, write) in &seen.files_written {
             self.files.insert(path.clone(), write.after.clone());
+        }
+    }
+
+    /// What becomes of the names that a step changed without having looked at them: those that are as they were, so that
+    /// they become what they became then, and those that are not. And whether a definition that loses its name has it from
+    /// others now than it had then: which of them it gets its next name from, or none, tells who holds it by what.
+    fn incidentals<'a>(
+        &self,
+        seen: &'a Observation,
+        rebound: &BTreeSet<&Name>,
+        bound: &BTreeSet<&Name>,
+    ) -> (BTreeSet<&'a Name>, BTreeSet<&'a Name>, bool) {
+        let known = |name: &Name| match self.names.get(name) {
+            Some(Slot::Known(written)) => Some(written),
+            _ => None,
+        };
+        let refs = |name: &Name| known(name).map_or(&[][..], |written| &written.refs);
+        // One that holds a definition by a name that is bound anew is what it was only if the definition is.
+        let as_it_was = |name: &Name, before: &Option<Digest>| {
+            self.names.contains_key(name)
+                && self.digest(name) == *before
+                && refs(name)
+                    .iter()
+                    .filter(|name| rebound.contains(name))
+                    .all(|name| seen.reads.contains_key(name) || seen.left.get(name).copied() == self.digest(name))
+        };
+        let (mut follows, mut lost) = (BTreeSet::new(), BTreeSet::new());
+        for (name, before) in &seen.incidental {
+            if as_it_was(name, before) {
+                follows.insert(name);
+            } else if before.is_some() || self.names.contains_key(name) {
+                lost.insert(name);
+            }
+        }
+        let is_alias = |written: &&Arc<Written>| written.alias && written.refs.iter().any(|of| rebound.contains(of));
+        let aliases =
+            self.referring.iter().filter(|name| !bound.contains(name) && known(name).is_some_and(|w| is_alias(&w)));
+        let aliases: Vec<&Name> = aliases.collect();
+        loop {
+            let astray: BTreeSet<&Name> =
+                aliases.iter().filter(|name| !follows.contains(**name)).flat_map(|name| refs(name)).collect();
+            let is_gone = |name: &&&Name| {
+                let after = seen.writes.get(**name).and_then(Option::as_ref);
+                let mut with = after.iter().flat_map(|after| after.members.iter().chain(&after.refs));
+                with.any(|other| lost.contains(other)) || refs(name).iter().any(|of| astray.contains(of))
+            };
+            let gone: Vec<&Name> = follows.iter().filter(is_gone).copied().collect();
+            if gone.is_empty() {
+                return (follows, lost, !astray.is_empty());
+            }
+            lost.extend(&gone);
+            follows.retain(|name| !lost.contains(name));
         }
     }
 
@@ -392,6 +434,7 @@ mod tests {
             digest: Digest::of(text),
             members: members.iter().map(|&m| m.into()).collect(),
             refs: Vec::new(),
+            alias: false,
             uncarryable: None,
         }
     }
@@ -434,6 +477,23 @@ mod tests {
         step.writes.insert("b".into(), Some(written("b", &["b"])));
         state.apply(&step);
         assert_eq!(state.check_names(&seen(&[("b", Some("b"))], &[])), Verdict::Fresh);
+    }
+
+    #[test]
+    fn what_followed_from_a_companion_that_is_another_now_is_unknown() {
+        let shared = written("ab", &["a", "b"]);
+        let mut state = State::default();
+        state.apply(&seen(&[], &[("a", Some(shared.clone())), ("b", Some(shared.clone()))]));
+        // The step changed both, by a companion of theirs that it used.
+        let after = Some(written("ab2", &["a", "b"]));
+        let mut step = seen(&[], &[("a", after.clone()), ("b", after)]);
+        step.incidental.extend([("a".into(), Some(shared.digest)), ("b".into(), Some(shared.digest))]);
+        let mut elsewhere = state.clone();
+        elsewhere.apply(&step);
+        assert_eq!(elsewhere.check_names(&seen(&[("a", Some("ab2"))], &[])), Verdict::Fresh);
+        state.set("b".into(), Some(Slot::Unknown(None)));
+        state.apply(&step);
+        assert_eq!(state.check_names(&seen(&[("a", Some("ab2"))], &[])), Verdict::Unsure);
     }
 
     #[test]

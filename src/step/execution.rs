@@ -291,6 +291,10 @@ pub struct Observation {
     /// Every name that it, or a function that it could reach, names: with the digest of the name's whole
     /// component, or `None` where the name was absent.
     pub reads: Pairs<Name, Option<Digest>>,
+    /// Names that it may have bound and that were there neither before nor after: it can take away what is there
+    /// (`except ... as name`, `del`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<Name>,
     /// Of a step that could see where code stands (in tracebacks and warnings, by `inspect`): for those of `reads` that hold
     /// code, a digest that tells where it stood.
     #[serde(skip_serializing_if = "Pairs::is_empty")]
@@ -333,6 +337,15 @@ pub struct Observation {
     /// The calls that it made whose answers are kept, in the order in which they began. The answers are inputs of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallFrame>,
+}
+
+impl Observation {
+    /// The names whose value it hangs on, with the digest of the component that each was in; `None` where the name was
+    /// absent.
+    pub fn names_used(&self) -> impl Iterator<Item = (&Name, Option<Digest>)> {
+        let reads = self.reads.iter().map(|(name, digest)| (name, *digest));
+        reads.chain(self.unset.iter().map(|name| (name, None)))
+    }
 }
 
 /// A package as it was when a step could use it.
@@ -399,6 +412,9 @@ pub struct Written {
     /// Definitions that its values refer to by name: whoever has the name has the use of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<Name>,
+    /// Whether it is a definition that stands under another name as well, and is referred to by that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alias: bool,
     /// Why it can't be carried into another process, if so.
     pub uncarryable: Option<String>,
 }
@@ -406,7 +422,7 @@ pub struct Written {
 impl Written {
     /// A value that shares nothing with any other name.
     pub fn alone(name: &str, digest: Digest) -> Self {
-        Self { digest, placed: None, members: vec![name.into()], refs: Vec::new(), uncarryable: None }
+        Self { digest, placed: None, members: vec![name.into()], refs: Vec::new(), alias: false, uncarryable: None }
     }
 
     /// What its bytes are kept under.

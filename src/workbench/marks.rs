@@ -483,7 +483,7 @@ impl At<'_, '_> {
     }
 
     fn compare_names(&self, execution: &Execution, reasons: &mut Reasons, used: &mut Used) {
-        for (name, &digest) in &execution.observation.reads {
+        for (name, digest) in execution.observation.names_used() {
             match self.slot(name) {
                 Some(Slot::Unsure { by }) => {
                     reasons.upstream(by, Some(name.clone()));

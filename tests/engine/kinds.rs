@@ -282,3 +282,75 @@ view = types.MappingProxyType(base)";
     assert_eq!((told.ran, told.rebuilt), (vec!["3".to_owned()], 0));
     assert_eq!(told.results, Run::new(OnError::Continue).update(&after).results);
 }
+
+/// `except ... as name` takes the name away, also where there was none.
+#[test]
+fn a_name_that_is_taken_away_and_was_not_there() {
+    let takes = "try:\n    raise ValueError\nexcept ValueError as e:\n    pass";
+    let after = |step| [("1", "e = 5"), ("2", step), ("3", "print(globals().get('e'))")];
+    assert_eq!(sound(&[("1", "x = 1"), after(takes)[1], after(takes)[2]], &after(takes)), ["1", "2"]);
+    let calls = "def f():\n    global e\n    e = 1\n    del e\nf()";
+    assert_eq!(sound(&[("1", "x = 1"), after(calls)[1], after(calls)[2]], &after(calls)), ["1", "2"]);
+    let before = [("1", "x = 1"), ("2", takes), ("3", "y = 2")];
+    assert_eq!(sound(&before, &[("1", "x = 2"), ("2", takes), ("3", "y = 2")]), ["1"]);
+}
+
+/// A definition that loses its name has its next one from whoever else holds it: that another one does now changes what
+/// those hold who held it by the first.
+#[test]
+fn another_name_for_a_definition_that_loses_its_own() {
+    let made = "def f(): return 1\ng = f\nheld = [f]";
+    let shows = "print(held[0] is g, held[0]())";
+    for (one, two) in [("x = 1", "def g(): return 2"), ("def g(): return 2", "x = 1")] {
+        reaches(&[made, one, "f = None", shows], 2, two);
+        reaches(&[made, one, "held.append(0)\nf = None", shows], 2, two);
+        reaches(&[made, one, "f = (lambda f: lambda: f)(f)", "print(f() is g)"], 2, two);
+        reaches(&[made, "y = 1", one, "f = None", shows], 3, two);
+    }
+    let class = "class C: pass\nD = C\no = C()";
+    for (one, two) in [("x = 1", "class D: pass"), ("class D: pass", "x = 1")] {
+        reaches(&[class, one, "class C: pass", "print(type(o) is D, isinstance(o, C))"], 2, two);
+    }
+    // One that is named no more is as it was for who holds it.
+    let before = [("1", made), ("2", "x = 1"), ("3", "f = None"), ("4", shows)];
+    assert_eq!(sound(&before, &[("1", made), ("2", "x = 2"), ("3", "f = None"), ("4", shows)]), ["2"]);
+}
+
+/// Code that is run in a namespace of its own reaches what stands in it.
+#[test]
+fn functions_with_a_namespace_of_their_own() {
+    let made = "space = {'x': 1}\nexec('def f(): return x', space)\nf = space['f']";
+    reaches(&[made, "space['x'] = 2", "print(f())"], 2, "space['x'] = 3");
+    let alone = "space = {'x': [1]}\nexec('def f(): return x', space)\nf = space['f']\ndel space";
+    reaches(&[alone, "f().append(2)", "print(f())"], 2, "f().append(3)");
+    reaches(&["f = eval('lambda: y', {'y': 0})", "f.__globals__['y'] = 1", "print(f())"], 2, "f.__globals__['y'] = 2");
+    let class = "space = {}\nexec('class K:\\n    n = []', space)\nK = space['K']";
+    reaches(&[class, "K.n.append(1)", "print(space['K'].n, K().n)"], 2, "K.n.append(2)");
+    reaches(&[class, "k = K()\ndel space", "K.n.append(1)", "print(k.n)"], 3, "K.n.append(2)");
+    // What makes a named tuple does so, and is as it was when it is made again.
+    let tuples = "from collections import namedtuple\nfrom typing import NamedTuple\nP = namedtuple('P', 'x y')\nclass Q(NamedTuple):\n    x: int";
+    let after = format!("{tuples}\nz = 1");
+    let before = [("1", tuples), ("2", "p, q = P(1, 2), Q(3)"), ("3", "print(p, q._replace(x=4), P._fields)")];
+    assert_eq!(sound(&before, &[("1", &after), before[1], before[2]]), ["1"]);
+}
+
+/// What is common in people's values is told by its content: who makes it again makes the same.
+#[test]
+fn what_is_made_again_is_the_same() {
+    for (made, uses) in [
+        ("class A:\n    def m(self): return 1\na = A()\nf = a.m", "f, a"),
+        ("d = {'a': 1}\nks, vs = d.keys(), d.items()", "ks, vs"),
+        ("import threading\nlock, again = threading.Lock(), threading.RLock()", "lock, again"),
+        ("import io\ntext, raw = io.StringIO('a'), io.BytesIO(b'b')", "text, raw"),
+        ("class S:\n    __slots__ = ('a', '__b')\n    def __init__(self): self.a = self.__b = 1\ns = S()", "s, S"),
+        ("import types\nd = {'a': 1}\nview = types.MappingProxyType(d)", "view, d"),
+        ("from collections import namedtuple\nP = namedtuple('P', 'x y')\np = P(1, 2)", "P, p"),
+        ("import configparser\nc = configparser.ConfigParser()\nc.read_string('[a]\\nb=1')", "c, 1"),
+        ("import argparse\np = argparse.ArgumentParser()\n_ = p.add_argument('--x', type=int)", "p, 1"),
+    ] {
+        let shows = format!("two = ({uses})\nprint(len(two))\ndel two");
+        let after = format!("{made}\nmore = 2");
+        let ran = sound(&[("1", made), ("2", &shows)], &[("1", &after), ("2", &shows)]);
+        assert_eq!(ran, ["1"], "{made}");
+    }
+}

@@ -77,6 +77,10 @@ fn follow(
             tally.lock().unwrap().given_up += 1;
             return Ok(());
         };
+        if std::env::var("SHOWS").is_ok() {
+            let text: String = steps.iter().map(|(id, text)| format!("# {id}\n{text}")).collect();
+            println!("=== {edit}\n{text}");
+        }
         let told = run.update(&borrowed);
         if random.chance(25) {
             run.restart();

@@ -11,6 +11,7 @@ parts, whatever `__getstate__` or `__reduce__` say, since those may lose somethi
 from __future__ import annotations
 
 import _thread
+import builtins
 import copyreg
 import dis
 import gc
@@ -31,6 +32,9 @@ CLASS_PARTS = frozenset(
      "__abstractmethods__", "__annotate_func__", "__annotations_cache__")
 )  # fmt: skip
 _LIST_ITERATOR = type(iter([]))
+_VIEWS = {type(getattr({}, name)()): name.encode() for name in ("keys", "values", "items")}
+_LOCKS = {type(getattr(_thread, name)()): name.encode() for name in ("allocate_lock", "RLock")}
+BUILTINS = vars(builtins)  # what `exec` puts into the namespace that it is given
 # Tells objects apart as `id` does, and costs a tenth of it: `id` tells every audit hook that it was called.
 identity: Callable[[Any], int] = object.__hash__
 _SIMPLE_METAS = {"type", "ABCMeta"}
@@ -119,15 +123,20 @@ def _function_of(module: bytes, code: types.CodeType, name: bytes, qualname: byt
     return made
 
 
-def is_librarys_own(value: types.FunctionType) -> bool:
-    """Whether a function of another module is what the module itself holds under its name.
+def is_of_module(value: types.FunctionType) -> bool:
+    """Whether a function looks its names up in a module. One that code in a namespace of its own defined does not: what
+    `exec` is given, `runpy`, and what `namedtuple` makes its classes with."""
+    home = value.__globals__.get("__name__")
+    return type(home) is str and getattr(sys.modules.get(home), "__dict__", None) is value.__globals__
 
-    What is not was made for a step: `functools.wraps`, `contextmanager`, `singledispatch` and their like keep the step's
-    functions and values in the cells of a function of theirs.
+
+def stands_under_its_name(value: Any, module: Any) -> bool:
+    """Whether a function or class is what a module itself holds under its name.
+
+    A function that is not was made for a step: `functools.wraps`, `contextmanager`, `singledispatch` and their like keep the
+    step's functions and values in the cells of a function of theirs.
     """
-    if value.__closure__ is None:
-        return True
-    here: Any = sys.modules.get(value.__globals__.get("__name__", ""))
+    here: Any = sys.modules.get(module) if type(module) is str else None
     for part in value.__qualname__.split("."):
         here = getattr(here, "__dict__", {}).get(part)
     return here is value or getattr(here, "__func__", None) is value
@@ -173,6 +182,26 @@ def _cell_state(made: types.CellType, state: tuple[bool, Any]) -> None:
 
 def _code(data: bytes) -> types.CodeType:
     return marshal.loads(data)
+
+
+def _function_in(
+    space: dict[str, Any], code: types.CodeType, name: bytes, qualname: bytes, closure: Any
+) -> types.FunctionType:
+    made = types.FunctionType(code, space, _text(name), None, closure)
+    made.__qualname__ = _text(qualname)
+    return made
+
+
+def _bound(function: Any, to: Any) -> types.MethodType:
+    return types.MethodType(function, to)  # as with proxies, its type is under another name
+
+
+def _view_of(what: bytes, mapping: Any) -> Any:
+    return getattr(dict, _text(what))(mapping)
+
+
+def _lock(kind: bytes) -> Any:
+    return getattr(_thread, _text(kind))()
 
 
 def _module(name: bytes) -> types.ModuleType:
@@ -298,13 +327,15 @@ class Pickler(pickle.Pickler):
         elif kind is float and value != value:
             # One is in a list by being that very one.
             return self._nans.setdefault(identity(value), _name_of_nan(value) or b"%d" % len(self._nans))
+        elif value is BUILTINS:
+            return True
         return None
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
         if kind is types.FunctionType:
             if value.__globals__ is not NAMESPACE:
-                return NotImplemented if is_librarys_own(value) else self._reduce_made(value)
+                return self._reduce_librarys(value)
             name = self._owner.get(identity(value))
             if name is not None and name not in self._members:
                 return _definition, (_bytes(name),)
@@ -357,14 +388,22 @@ class Pickler(pickle.Pickler):
             return _proxy, (_shown_by(value),)
         if kind is types.MethodType:
             # By default it is looked up by its function's name, which may be another's.
-            return types.MethodType, (value.__func__, value.__self__)
+            if _is_librarys_one(value.__self__):
+                raise Uncarryable("a method of an object that its library has one of")
+            return _bound, (value.__func__, value.__self__)
+        if kind in _VIEWS:
+            return _view_of, (_VIEWS[kind], _shown_by(value))
+        if kind in _LOCKS:
+            if not repr(value).startswith("<unlocked"):
+                raise Uncarryable("a lock that is held")
+            return _lock, (_LOCKS[kind],)
         if kind.__name__ == "_lru_cache_wrapper":
             raise Uncarryable("a function with a cache")  # pickle would refer to it by name and lose the cache
         if kind in (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType):
             raise Uncarryable(f"a {kind.__name__}")
         if kind is types.TracebackType:
             raise Uncarryable("a traceback")
-        if isinstance(value, io.IOBase):
+        if isinstance(value, io.IOBase) and kind is not io.StringIO and kind is not io.BytesIO:
             raise Uncarryable("an open file")
         if isinstance(value, BaseException):
             return self._reduce_exception(value)
@@ -376,14 +415,16 @@ class Pickler(pickle.Pickler):
             raise Uncarryable("a figure or a part of one")
         return NotImplemented
 
-    def _reduce_made(self, value: types.FunctionType) -> Any:
-        """A function that a library made for a step, by its parts."""
-        home = value.__globals__.get("__name__")
-        if type(home) is not str or getattr(sys.modules.get(home), "__dict__", None) is not value.__globals__:
-            raise Uncarryable("a function of a module that is not there")
+    def _reduce_librarys(self, value: types.FunctionType) -> Any:
+        """A function of another module, by its name where it is what the module holds, and otherwise by its parts."""
+        if not is_of_module(value):
+            return self._reduce_function(value, _function_in, value.__globals__)
+        home = value.__globals__["__name__"]
+        if stands_under_its_name(value, home):
+            return NotImplemented
         return self._reduce_function(value, _function_of, _bytes(home))
 
-    def _reduce_function(self, value: types.FunctionType, make: Callable[..., Any], *home: bytes) -> Any:
+    def _reduce_function(self, value: types.FunctionType, make: Callable[..., Any], *home: Any) -> Any:
         module = value.__module__
         state = (
             value.__defaults__, value.__kwdefaults__, _pairs(value.__dict__), _annotations(value),
@@ -408,7 +449,7 @@ class Pickler(pickle.Pickler):
         slots = value.__dict__.get("__slots__")
         hidden = set(CLASS_PARTS)
         if slots is not None:
-            hidden.update((slots,) if isinstance(slots, str) else slots)
+            hidden.update(_mangled(value, name) for name in ((slots,) if isinstance(slots, str) else slots))
         state = _pairs({k: v for k, v in value.__dict__.items() if k not in hidden})
         self._keep.append(state)
         head = (meta, _bytes(value.__name__), value.__bases__, _bytes(value.__qualname__), slots, value.__dict__.get("__doc__"))
@@ -430,8 +471,7 @@ class Pickler(pickle.Pickler):
                 names = cls.__dict__.get("__slots__", ())
                 for name in (names,) if isinstance(names, str) else names:
                     if name not in ("__dict__", "__weakref__"):
-                        if name.startswith("__") and not name.endswith("__"):
-                            name = f"_{cls.__name__.lstrip('_')}{name}"
+                        name = _mangled(cls, name)
                         try:
                             slots.append((_bytes(name), object.__getattribute__(value, name)))
                         except AttributeError:
@@ -543,14 +583,30 @@ class Unpickler(pickle.Unpickler):
     """Reads what [`Pickler`] wrote."""
 
     def persistent_load(self, what: Any) -> Any:
-        """The very string that it is given, or the constant that is meant."""
+        """The very string that it is given, the constant that is meant, or what is built in."""
+        if what is True:
+            return BUILTINS
         if type(what) is bytes:
             return _named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else _constant_of(what[0], what[1:])
 
 
-def _shown_by(proxy: types.MappingProxyType[Any, Any]) -> Any:
-    """The mapping that is read through a proxy."""
+def _is_librarys_one(value: Any) -> bool:
+    """Whether the module that has an object's class has the object itself under a name (`calendar.c`)."""
+    home = type(value).__module__
+    if home == "__main__" or identity(value) in SINGLE:
+        return False
+    return any(held is value for held in [*getattr(sys.modules.get(home), "__dict__", {}).values()])
+
+
+def _mangled(kind: type, name: str) -> str:
+    """An attribute's name, as the body of a class means it."""
+    private = name.startswith("__") and not name.endswith("__")
+    return f"_{kind.__name__.lstrip('_')}{name}" if private else name
+
+
+def _shown_by(proxy: Any) -> Any:
+    """The mapping that is read through a proxy or a view."""
     (found,) = gc.get_referents(proxy)
     if type(found) is dict and "__module__" in found and "__doc__" in found:
         raise Uncarryable("the attributes of a class, as the class has them")

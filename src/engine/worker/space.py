@@ -70,12 +70,13 @@ class Component(NamedTuple):
     uncarryable: str | None  # why it has no faithful form as bytes
     placed: str | None = None  # where there is code in it: a digest that tells where that stands as well
     files: frozenset[str] = frozenset()  # that the code in it comes from
+    alias: bool = False  # whether it is a definition that is referred to by another name
 
     def told(self) -> dict[str, Any]:
         """As the engine hears of it."""
         return {
             "digest": self.digest, "members": self.members, "refs": self.refs, "uncarryable": self.uncarryable,
-            "placed": self.placed,
+            "placed": self.placed, "alias": self.alias,
         }  # fmt: skip
 
 
@@ -335,7 +336,8 @@ class Space:
                 if dumped.files:
                     where = codec.dump(values, self.walker.owner, members, True, 0, placed=True).digest
                     placed = hashlib.blake2b(f"{digest}\0{where}".encode(), digest_size=32).hexdigest()
-                return Component(members, digest, tuple(sorted(refs)), None, placed, dumped.files)
+                alias = self.walker.owner.get(identity(values[0]), members[0]) != members[0]
+                return Component(members, digest, tuple(sorted(refs)), None, placed, dumped.files, alias)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:

@@ -6,6 +6,7 @@ value that holds one refers to the name, and the walk stops there.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import gc
 import io
@@ -156,7 +157,7 @@ class Walker:
                 makers.add(getattr(value, "__module__", None))
                 continue
             seen.add(number)
-            if number in codec.SINGLE:
+            if number in codec.SINGLE or value is codec.BUILTINS:
                 continue
             if value is namespace:
                 found.opaque = "the namespace itself"
@@ -188,10 +189,13 @@ class Walker:
                     makers.add(value.__module__)
                     if value.__module__ in self.local:
                         found.modules.add(value.__module__)
-                    if not codec.is_librarys_own(value):
+                    own_space = not codec.is_of_module(value)
+                    if own_space or not _is_librarys_own(value):
                         found.ids.add(number)
                         stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
                         stack += value.__closure__ or ()
+                    if own_space:
+                        stack.append(value.__globals__)
                     continue
                 own = owner.get(number)
                 if own is not None and own != name:
@@ -321,10 +325,20 @@ def is_foreign(module: Any) -> bool:
     return known
 
 
+def _is_librarys_own(value: types.FunctionType) -> bool:
+    """Whether nothing of a step's is in a function of another module."""
+    return value.__closure__ is None or codec.stands_under_its_name(value, value.__globals__["__name__"])
+
+
 def _is_of_nobody(kind: type) -> bool:
     """Whether a class says that it is of a module which has no such class: a step made it."""
     module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
+    if module is builtins:  # so says what `exec` makes in a namespace that has no `__name__`
+        return bool(kind.__flags__ & _MADE_BY_CODE) and not codec.stands_under_its_name(kind, "builtins")
     return module is None or module is types and kind.__qualname__ not in types.__dict__ and "." not in kind.__qualname__
+
+
+_MADE_BY_CODE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`
 
 
 def _push(stack: list[Any], items: Iterable[Any]) -> None:

@@ -458,7 +458,9 @@ class Worker:
         rebound = bindings.changed | {n for n in certain if n in namespace}
         rebound = {n for n in rebound if n not in space.HIDDEN and isinstance(n, str)}
         loads = set(pre.names)
-        # Stored, perhaps, with the very object that was there: it is as before if what was there is as before.
+        # Stored, perhaps, with the very object that was there: it is as before if what was there is as before. So is what
+        # was not there and is not.
+        unset = {n for n in pre.stores if n not in rebound and n not in namespace and n not in loads}
         unchanged = {n for n in pre.stores if n not in rebound and n in namespace and n not in loads}
         loads |= unchanged
         dynamic = pre.dynamic
@@ -565,6 +567,7 @@ class Worker:
             "anywhere": code == plain,
             "saw_places": saw_text or kept_alive or came_along,
             "reads": reads,
+            "unset": sorted(unset.difference(reads, space.HIDDEN)),
             "saw_names": self._seen_names(before, dynamic or pre.ordered) if dynamic or pre.listed else None,
             "saw_order": dynamic or pre.ordered,
             "order": order if len(order) > 1 or bindings.again else [],

@@ -65,6 +65,7 @@ fn ran(id: &str, reads: &[(&str, &str)], writes: &[(&str, &str)]) -> Made {
                         digest,
                         members: vec![Name::from(*name)],
                         refs: Vec::new(),
+                        alias: false,
                         uncarryable: None,
                         placed: None,
                     }),
