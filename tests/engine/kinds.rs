@@ -295,6 +295,20 @@ fn a_name_that_is_taken_away_and_was_not_there() {
     assert_eq!(sound(&before, &[("1", "x = 2"), ("2", takes), ("3", "y = 2")]), ["1"]);
 }
 
+/// `Path.touch` makes a file where there is none, and tells of nothing but a time where there is one.
+#[test]
+fn a_file_that_is_touched() {
+    let step =
+        |text| [("1", text), ("2", "import pathlib\npathlib.Path('a').touch()"), ("3", "print(open('a').read())")];
+    let (without, with) = (step("x = 1"), step("with open('a', 'w') as f:\n    f.write('x')"));
+    sound(&without, &with);
+    sound(&with, &without);
+    let mut run = Run::new(OnError::Continue);
+    let told = run.update(&without);
+    run.update(&with);
+    assert_eq!(run.update(&without).results, told.results);
+}
+
 /// A definition that loses its name has its next one from whoever else holds it: that another one does now changes what
 /// those hold who held it by the first.
 #[test]

@@ -492,6 +492,12 @@ def _on_import(files: Files, args: tuple[Any, ...]) -> None:
         files.effects.append(("load", path))
 
 
+def _on_look(files: Files, args: tuple[Any, ...]) -> None:
+    """What goes well only where there is a file: `Path.touch` makes one otherwise."""
+    if not isinstance(args[0], int):
+        files.note_read(args[0], "exists")
+
+
 def _on_list(files: Files, args: tuple[Any, ...]) -> None:
     if sys._getframe(2).f_code.co_filename.startswith("<frozen importlib"):
         return  # it looks for one name, and lists only to be fast: `note_import` has the name
@@ -528,6 +534,7 @@ _HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
     "os.symlink": _on_symlink,
     "os.link": _on_link,
     "os.chmod": _on_change,
+    **dict.fromkeys(("os.utime", "os.chown", "os.getxattr", "os.setxattr", "os.listxattr"), _on_look),
     "os.listdir": _on_list,
     "os.scandir": _on_list,
     "subprocess.Popen": _on_process,
