@@ -29,7 +29,7 @@ impl Engine {
         if !task.held.is_empty() && task.forced.is_none() {
             self.compile_if_needed(task)?;
         }
-        if let Some(choice) = self.compare(walk, task) {
+        if let Some(choice) = self.by_records(walk, task) {
             return Ok(choice);
         }
         // Some of what it used is known only to a process: have one that can tell.
@@ -37,22 +37,38 @@ impl Engine {
         if let Some(place) = self.stand(walk, line, report)? {
             return Ok(Choice::Again(place));
         }
-        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
+        Ok(self.by_records(walk, task).unwrap_or_else(in_doubt))
     }
 
     /// What to do with `task`, asking a process on the side where only one can tell.
     pub(super) fn compare_aside(&mut self, walk: &mut Walk<'_>, task: &Task) -> Result<Choice, EngineError> {
-        if let Some(choice) = self.compare(walk, task) {
+        if let Some(choice) = self.by_records(walk, task) {
             return Ok(choice);
         }
         let target = walk.state.clone();
         let side = self.on_the_side(walk, &target)?;
         walk.settle(&side.node);
-        Ok(self.compare(walk, task).unwrap_or_else(in_doubt))
+        Ok(self.by_records(walk, task).unwrap_or_else(in_doubt))
+    }
+
+    /// As [`Engine::compare`]; also by records of another text, which may be the same code, where those of this one do
+    /// not hold.
+    pub(super) fn by_records(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
+        let choice = self.compare(walk, task);
+        let source = Digest::of(task.source.as_bytes());
+        let untold = || {
+            let other = |execution: &Arc<Execution>| execution.observation.source != Some(source);
+            !self.compiled.contains_key(&source) && task.forced.is_none() && task.held.iter().any(other)
+        };
+        // Where no interpreter can be had, another text stands for other code.
+        if matches!(choice, Some(Choice::Run(_))) && untold() && self.compile(task).is_ok() {
+            return self.compare(walk, task);
+        }
+        choice
     }
 
     /// What to do with `task` by records alone; `None` where they can't tell.
-    pub(super) fn compare(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
+    fn compare(&mut self, walk: &Walk<'_>, task: &Task) -> Option<Choice> {
         if let Some(reason) = &task.forced {
             return Some(Choice::Run(vec![reason.clone()]));
         }

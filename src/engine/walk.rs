@@ -342,7 +342,7 @@ impl Engine {
                 });
                 continue;
             }
-            let choice = self.compare(&walk, task);
+            let choice = self.by_records(&walk, task);
             let (action, why) = match choice {
                 Some(Choice::Keep(execution)) => {
                     let _ = self.take(&mut walk, at, &execution);

@@ -368,3 +368,29 @@ fn what_is_made_again_is_the_same() {
         assert_eq!(ran, ["1"], "{made}");
     }
 }
+
+/// What a module has under a name is the same object for who has it by another.
+#[test]
+fn what_a_module_has_under_a_name() {
+    for (named, sets, shows) in [
+        ("from calendar import c", "c.setfirstweekday(?)", "import calendar\nprint(calendar.weekheader(2))"),
+        ("import calendar\nc = calendar.c", "calendar.setfirstweekday(?)", "print(c.formatweekheader(2))"),
+        ("from json import _default_encoder as e", "e.indent = ?", "import json\nprint(json.dumps([1]))"),
+        (
+            "from unittest import defaultTestLoader as t",
+            "t.testMethodPrefix = '?'",
+            "import unittest\nprint(unittest.defaultTestLoader.testMethodPrefix)",
+        ),
+        ("import sys\ndef f(p=sys.path): return p", "f().append('?')", "print(sys.path[-1])"),
+        ("import sys\ndef f(p=[sys.path]): return p", "sys.path.append('?')", "print(f()[0][-1])"),
+        ("from sys import argv as p\nimport sys", "sys.argv.append('?')", "print(p[-1])"),
+        ("class A:\n    x = 1\np = A.__dict__", "A.x = ?", "print(p['x'])"),
+        (
+            "import argparse\np = argparse.ArgumentParser(prog='x')",
+            "_ = p.add_argument('--n', default=?)",
+            "print(p.parse_args([]))",
+        ),
+    ] {
+        reaches(&[named, &sets.replace('?', "1"), shows], 2, &sets.replace('?', "2"));
+    }
+}

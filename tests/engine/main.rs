@@ -56,6 +56,22 @@ fn only_what_a_change_reaches_runs() {
 }
 
 #[test]
+fn a_record_of_another_text_holds_where_the_code_is_the_same() {
+    let mut run = Run::new(OnError::Block);
+    run.update(&[("1", "x = 1"), ("2", "y = x + 1")]);
+    run.update(&[("1", "x = 2"), ("2", "# a remark\ny = x + 1")]);
+    let back = [("1", "x = 1"), ("2", "# a remark\ny = x + 1")];
+    assert_eq!(run.update(&back).ran, [""; 0]);
+    run.restart();
+    assert_eq!(run.states(&back)[1]["y"], "2");
+    let mut run = Run::new(OnError::Block);
+    run.update(&[("1", "x = 1"), ("2", "y = x + 1")]);
+    run.update(&[("1", "x = 2"), ("2", "# a remark\ny = x + 1")]);
+    run.restart();
+    assert_eq!(run.update(&back).ran, [""; 0]);
+}
+
+#[test]
 fn a_comment_or_the_same_value_stops_there() {
     let before = [("1", "x = 4"), ("2", "print(x)")];
     assert_eq!(sound(&before, &[("1", "x = 4  # four"), ("2", "print(x)")]), [""; 0]);

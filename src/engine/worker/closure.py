@@ -63,6 +63,8 @@ class Closure:
                 todo += reach.refs
                 self.dynamic |= reach.dynamic
                 self._add_modules(reach.modules)
+                self._add_modules(module for module, _ in reach.places)
+                self.words.update(word for _, word in reach.places)
                 self.tops |= reach.tops
                 self.makers |= reach.makers
         self._add_modules([word for word in self.words if word in sys.modules])

@@ -42,7 +42,7 @@ _SIMPLE_METAS = {"type", "ABCMeta"}
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
 ROOTS: list[str] = []  # the run's directory, and the copies of it that this process worked in
 _SINGLE = (
-    ("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"),
+    ("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"), ("sys", "path"), ("sys", "argv"),
     # What classes made by `dataclass` hold, and are asked by identity.
     *[("dataclasses", name) for name in (
         "MISSING", "KW_ONLY", "_EMPTY_METADATA", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR", "_HAS_DEFAULT_FACTORY",
@@ -52,7 +52,8 @@ SINGLE: dict[int, tuple[str, str]] = {}  # objects that a library has one of: wi
 
 
 def learn_single() -> None:
-    """Finds them in modules that were imported meanwhile."""
+    """Finds those of modules that were imported meanwhile, or that took the place of others."""
+    SINGLE.clear()
     for module, name in _SINGLE:
         value = getattr(sys.modules.get(module), name, None)
         if value is not None:
@@ -329,6 +330,8 @@ class Pickler(pickle.Pickler):
             return self._nans.setdefault(identity(value), _name_of_nan(value) or b"%d" % len(self._nans))
         elif value is BUILTINS:
             return True
+        elif kind is list and identity(value) in SINGLE:
+            return [*SINGLE[identity(value)]]
         return None
 
     def reducer_override(self, value: Any) -> Any:
@@ -388,8 +391,6 @@ class Pickler(pickle.Pickler):
             return _proxy, (_shown_by(value),)
         if kind is types.MethodType:
             # By default it is looked up by its function's name, which may be another's.
-            if _is_librarys_one(value.__self__):
-                raise Uncarryable("a method of an object that its library has one of")
             return _bound, (value.__func__, value.__self__)
         if kind in _VIEWS:
             return _view_of, (_VIEWS[kind], _shown_by(value))
@@ -413,6 +414,17 @@ class Pickler(pickle.Pickler):
             raise Uncarryable("an array that shows another's memory")
         if module.startswith("matplotlib."):
             raise Uncarryable("a figure or a part of one")
+        if module == "argparse" and kind.__name__ != "Namespace":
+            return self._only_digested("a parser, whose library tells texts by identity")
+        if identity(value) in of_module(kind) and not _is_found_again(value):
+            return self._only_digested("an object that its library has under a name")
+        return NotImplemented
+
+    def _only_digested(self, why: str) -> Any:
+        """What has the same content in another process and is something else there."""
+        self.differs = True
+        if not self._digest:
+            raise Uncarryable(why)
         return NotImplemented
 
     def _reduce_librarys(self, value: types.FunctionType) -> Any:
@@ -583,20 +595,40 @@ class Unpickler(pickle.Unpickler):
     """Reads what [`Pickler`] wrote."""
 
     def persistent_load(self, what: Any) -> Any:
-        """The very string that it is given, the constant that is meant, or what is built in."""
+        """The very string that it is given, the constant that is meant, or what stands in a module."""
         if what is True:
             return BUILTINS
+        if type(what) is list:
+            return getattr(sys.modules[what[0]], what[1])
         if type(what) is bytes:
             return _named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else _constant_of(what[0], what[1:])
 
 
-def _is_librarys_one(value: Any) -> bool:
-    """Whether the module that has an object's class has the object itself under a name (`calendar.c`)."""
-    home = type(value).__module__
-    if home == "__main__" or identity(value) in SINGLE:
-        return False
-    return any(held is value for held in [*getattr(sys.modules.get(home), "__dict__", {}).values()])
+_of_modules: dict[type, tuple[int, dict[int, tuple[str, str]]]] = {}
+
+
+def of_module(kind: type) -> dict[int, tuple[str, str]]:
+    """The objects of a class that the module which has the class, or a package that this is in, has under a name: another
+    process has its own (`calendar.c`, `json._default_encoder`). By identity: where they stand."""
+    homes, name = [], kind.__module__ if type(kind.__module__) is str else ""
+    while name and name not in ("__main__", "builtins"):
+        homes.append((name, getattr(sys.modules.get(name), "__dict__", {})))
+        name = name.rpartition(".")[0]
+    size = sum(len(held) for _, held in homes)
+    known = _of_modules.get(kind)
+    if known is None or known[0] != size:
+        found = {
+            identity(value): (home, word) for home, held in homes for word, value in [*held.items()] if type(value) is kind
+        }  # fmt: skip
+        known = _of_modules[kind] = (size, found)
+    return known[1]
+
+
+def _is_found_again(value: Any) -> bool:
+    """Whether what stands for an object in a pickle finds the very object."""
+    reduced = value.__reduce_ex__(4)
+    return isinstance(reduced, str) or reduced[0](*reduced[1]) is value
 
 
 def _mangled(kind: type, name: str) -> str:
@@ -605,10 +637,15 @@ def _mangled(kind: type, name: str) -> str:
     return f"_{kind.__name__.lstrip('_')}{name}" if private else name
 
 
+def is_of_class(mapping: Any) -> bool:
+    """Whether it is the dict in which a class keeps its attributes."""
+    return type(mapping) is dict and "__module__" in mapping and "__doc__" in mapping
+
+
 def _shown_by(proxy: Any) -> Any:
     """The mapping that is read through a proxy or a view."""
     (found,) = gc.get_referents(proxy)
-    if type(found) is dict and "__module__" in found and "__doc__" in found:
+    if is_of_class(found):
         raise Uncarryable("the attributes of a class, as the class has them")
     return found
 

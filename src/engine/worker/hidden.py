@@ -85,7 +85,7 @@ class Hidden:
         self.pieces: dict[str, Piece] = {
             "@cwd": Piece(os.getcwd, os.chdir),
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
-            "@sys:argv": Piece(lambda: list(sys.argv), lambda v: setattr(sys, "argv", list(v))),
+            "@sys:argv": Piece(lambda: list(sys.argv), lambda v: sys.argv.__setitem__(slice(None), v)),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
             warned.NAME: standard.WARNED.piece(),
             **own_module.pieces(namespace),

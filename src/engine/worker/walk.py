@@ -40,6 +40,7 @@ _LOOKING = frozenset(map(identity, (eval, exec, globals, locals, vars, dir, __im
 
 def learn_atoms() -> None:
     """Adds immutable types of modules that have been imported meanwhile."""
+    codec.learn_single()
     if _imported == [len(sys.modules)]:
         return
     _imported[:] = [len(sys.modules)]
@@ -57,7 +58,6 @@ def learn_atoms() -> None:
             kind = getattr(loaded, name, None)
             if isinstance(kind, type):
                 _ATOMIC.add(kind)
-    codec.learn_single()
     numpy = sys.modules.get("numpy")
     if numpy is not None and numpy not in _learned:
         _learned.add(numpy)
@@ -80,7 +80,7 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "memory", "codes", "refs", "modules", "opaque", "makers", "tops", "dynamic", "dies")
+    __slots__ = ("ids", "memory", "codes", "refs", "modules", "places", "opaque", "makers", "tops", "dynamic", "dies")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -88,6 +88,7 @@ class Reach:
         self.codes: list[types.CodeType] = []  # of the functions
         self.refs: set[str] = set()  # names of definitions that it refers to
         self.modules: set[str] = set()
+        self.places: set[tuple[str, str]] = set()  # of modules: where something that they have under a name was met
         self.opaque: str | None = None  # why it can't be carried, where the walk can tell
         self.makers: set[Any] = set()  # the modules of functions and classes that were met
         self.tops: set[str] = set()  # packages, other than Python's own, of which anything was met
@@ -129,6 +130,13 @@ class Walker:
             if known is None or name < known:
                 owner[identity(value)] = name
         return owner
+
+    def _classes_with(self, mapping: Any) -> list[type]:
+        """The steps' classes whose attributes stand in `mapping`."""
+        if not codec.is_of_class(mapping):
+            return []
+        classes = [value for name in self.definitions if isinstance(value := self.namespace.get(name), type)]
+        return [kind for kind in classes if gc.get_referents(kind.__dict__)[0] is mapping]
 
     def reach(self, name: str, root: Any) -> Reach:
         """All mutable objects reachable from `root`, the value of `name`."""
@@ -179,6 +187,11 @@ class Walker:
                 continue
             if kind is _ALIAS:
                 stack += (value.__origin__, *value.__args__)
+                continue
+            if kind is types.MappingProxyType:
+                (shown,) = gc.get_referents(value)
+                stack += (shown, *self._classes_with(shown))
+                found.ids.add(number)
                 continue
             if kind in _PROXIES:
                 found.ids.add(number)
@@ -239,6 +252,9 @@ class Walker:
             kinds.add(kind)
             if self.local and kind.__module__ in self.local:
                 found.modules.add(kind.__module__)
+            place = codec.of_module(kind).get(number)
+            if place is not None:
+                found.places.add(place)
             if kind not in ending:
                 ending[kind] = any("__del__" in base.__dict__ for base in kind.__mro__)
             found.dies |= ending[kind] and _ends_with_a_deed(value)
