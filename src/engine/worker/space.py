@@ -134,11 +134,13 @@ class Space:
     def refresh(self, touched: set[str], stamp: str, rebound: set[str] = frozenset()) -> set[str]:  # type: ignore[assignment]
         """Looks at `touched` anew; returns the names whose component is another than before.
 
-        Names in `rebound` are known to hold another object than before.
+        Names in `rebound` are known to hold another object than before. What is not in `touched`, and is looked at for having
+        lost a companion or a definition's name, holds what it held.
         `stamp` stands for all that the step used: it makes the digest of what can't be pickled. A step that
         uses the same makes the same.
         """
         walk.learn_atoms()
+        used = frozenset(touched)
         touched = set(touched)
         reachable = touched - rebound
         owner = self.walker.find_owners(touched | rebound)
@@ -223,7 +225,7 @@ class Space:
         for name in touched:
             self.components.pop(name, None)
         for names in members.values():
-            component = self._digest(tuple(sorted(names)), stamp, rebound, before)
+            component = self._digest(tuple(sorted(names)), stamp, rebound, before, used)
             for name in names:
                 self.components[name] = component
                 old = before.get(name)
@@ -312,7 +314,7 @@ class Space:
         self._again[name] = (identity(self.value(name)), count)
 
     def _digest(
-        self, members: tuple[str, ...], stamp: str, rebound: set[str], before: dict[str, Component]
+        self, members: tuple[str, ...], stamp: str, rebound: set[str], before: dict[str, Component], used: frozenset[str]
     ) -> Component:
         refs: set[str] = set()
         why = None
@@ -346,6 +348,10 @@ class Space:
                 why = _short(error)
         # What still stands under its name may be what stood there: a step that binds it at its end, and fails before.
         had = [(name, before[name].digest) for name in members if name not in rebound and name in before]
+        if used.isdisjoint(members):
+            # However it came about that it stays behind, a value loaded or a step executed, it is the same.
+            lost = {ref for name in members if name in before for ref in before[name].refs} - refs - set(members)
+            stamp = f"stays {sorted((ref, before[ref].digest if ref in before else None) for ref in lost)}"
         unlike = hashlib.blake2b(f"{stamp}\0{members}\0{had}".encode(), digest_size=32).hexdigest()
         return Component(members, unlike, tuple(sorted(refs)), why)
 
