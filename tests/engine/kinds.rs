@@ -369,6 +369,42 @@ fn what_is_made_again_is_the_same() {
     }
 }
 
+/// A name that a step binds anew says nothing of what else holds what it held.
+#[test]
+fn what_is_reached_through_another_though_its_name_is_bound_anew() {
+    let class = "def f(self): return ?\nclass C: pass\nC.m = f";
+    for uses in
+        ["f = None\nprint(C().m())", "f = None\no = C()\nprint(o.m())", "def f(self): return 5\nprint(C().m(), f(0))"]
+    {
+        reaches(&[&class.replace('?', "1"), uses], 1, &class.replace('?', "2"));
+    }
+    reaches(&["def g(): return 1\nheld = [g]", "g = 0\nprint(held[0]())"], 1, "def g(): return 2\nheld = [g]");
+    let base = "class A:\n    def m(self): return ?\nclass B(A): pass\nb = B()";
+    reaches(&[&base.replace('?', "1"), "A = B = None\nprint(b.m())"], 1, &base.replace('?', "2"));
+    // What a step defines itself it has from nobody.
+    let own = "class A: pass\na = A()\nprint(isinstance(a, A))";
+    let ran = sound(&[("1", "class A: v = 1\na = A()"), ("2", own)], &[("1", "class A: v = 2\na = A()"), ("2", own)]);
+    assert_eq!(ran, ["1"]);
+}
+
+/// What a finalizer does is what its class says.
+#[test]
+fn what_is_told_at_the_end() {
+    let class = "class A:\n    def __del__(self): print('gone', ?)\na = A()";
+    let (one, two) = (class.replace('?', "1"), class.replace('?', "2"));
+    reaches(&[&one, "b = [a]", "del a", "b = 0"], 1, &two);
+    reaches(&[&one, "del a"], 1, &two);
+    let named = class.replace('?', "word");
+    reaches(&[&named, "word = 1", "del a"], 2, "word = 2");
+    let counts = "from collections import deque\nd = deque([1, 2], maxlen=2)\ni = iter(d)";
+    let shows = "try:\n    print(list(i))\nexcept RuntimeError as e:\n    print(e)";
+    let step = |text| [("1", counts), ("2", text), ("3", shows)];
+    sound(&step("x = 1"), &step("d.append(3)"));
+    let mut more = step("d.append(3)");
+    more[2].1 = "print(next(i, 0))";
+    sound(&step("d.append(3)"), &more);
+}
+
 /// What a module has under a name is the same object for who has it by another.
 #[test]
 fn what_a_module_has_under_a_name() {

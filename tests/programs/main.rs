@@ -9,6 +9,8 @@
 //! ```text
 //! PROGRAMS=0:10000 cargo test --release --test programs -- --nocapture
 //! ```
+//!
+//! With `SHOWS=1` every text is printed before it is run.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]

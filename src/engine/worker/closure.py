@@ -19,6 +19,7 @@ class Closure:
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
         self.names: set[str] = set()
+        self.held: set[str] = set()  # definitions that are reached through what refers to them, whatever their names hold by then
         self.stores: set[str] = set()
         self.attributes: set[str] = set()
         self.words: set[str] = set()
@@ -32,7 +33,11 @@ class Closure:
         self.tops: set[str] = set()  # packages that it may use, other than Python's own
         self.makers: set[Any] = set()  # modules of functions and classes that it may use
 
-    def add(self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]]) -> None:
+    def add(
+        self, loads: Iterable[str], own: names.CodeNames, deferred: dict[str, list[names.CodeNames]],
+        bound: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        """Adds what code uses that loads these names; those `bound` hold something of the step's own by then."""
         space_ = self.worker.space
         namespace = self.worker.namespace
         self._take(own)
@@ -67,6 +72,8 @@ class Closure:
                 self.words.update(word for _, word in reach.places)
                 self.tops |= reach.tops
                 self.makers |= reach.makers
+        if bound:
+            self.held |= space_.referred(self.names - bound)
         self._add_modules([word for word in self.words if word in sys.modules])
         if self.words & names.DYNAMIC:
             self.dynamic = True
@@ -129,7 +136,8 @@ class Closure:
 
     def merge(self, other: "Closure", bound: frozenset[str]) -> None:
         """Adds a statement's uses; names that the step bound before it are its own."""
-        self.names |= other.names - bound
+        self.names |= other.names - bound | other.held
+        self.held |= other.held
         self.builtin_names |= other.builtin_names - bound
         self.stores |= other.stores
         self.attributes |= other.attributes
@@ -159,7 +167,7 @@ class Ahead:
         self.parts: list[tuple[uses.Statement, Closure]] = []
         for statement in used.statements:
             part = Closure(worker)
-            part.add(statement.used.loads, statement.used, used.deferred)
+            part.add(statement.used.loads, statement.used, used.deferred, statement.bound)
             part.stores |= statement.used.stores
             self.parts.append((statement, part))
         found = Closure(worker)

@@ -300,6 +300,7 @@ class Pickler(pickle.Pickler):
         self._nans: dict[int, bytes] = {}
         self._shared = shared
         self._framed: dict[int, int] = {}  # memory in which columns of frames lie: how many blocks of them
+        self._held: dict[type, dict[int, tuple[str, str]]] = {}  # see `of_module`
         self._seen: set[int] = set()  # memory that arrays show which are no part of a frame
         self._of_indexes: set[int] = set()  # arrays that nobody changes
         self._columns: set[int] = set()  # those of series
@@ -379,6 +380,8 @@ class Pickler(pickle.Pickler):
         if module.startswith("pandas.core.indexes"):
             self._of_indexes.add(identity(getattr(value, "_data", None)))
             return NotImplemented
+        if kind.__name__ in ("_deque_iterator", "_deque_reverse_iterator"):
+            raise Uncarryable("an iterator over a deque")  # whether that was changed since is part of it
         if kind is _LIST_ITERATOR:
             reduced = value.__reduce__()
             # One that is spent looks like a new one over an empty list.
@@ -416,7 +419,10 @@ class Pickler(pickle.Pickler):
             raise Uncarryable("a figure or a part of one")
         if module == "argparse" and kind.__name__ != "Namespace":
             return self._only_digested("a parser, whose library tells texts by identity")
-        if identity(value) in of_module(kind) and not _is_found_again(value):
+        held = self._held.get(kind)
+        if held is None:
+            held = self._held[kind] = of_module(kind)
+        if held and identity(value) in held and not _is_found_again(value):
             return self._only_digested("an object that its library has under a name")
         return NotImplemented
 

@@ -120,6 +120,18 @@ class Space:
         """What the value of `name` reached when it was looked at last; nothing where that was never."""
         return self.reaches.get(name) or walk.Reach()
 
+    def referred(self, names: Iterable[str]) -> set[str]:
+        """The definitions that `names`, or what shares something with them, refer to, and these in turn."""
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            component = self.components.get(todo.pop())
+            for member in component.members if component is not None else ():
+                more = self.reach_of(member).refs - found
+                found |= more
+                todo += more
+        return found
+
     def closed(self, names: Iterable[str]) -> set[str]:
         """`names` with all that share something with them."""
         found: set[str] = set()

@@ -147,6 +147,7 @@ class Walker:
         kinds: set[type] = set()  # of what was met
         makers = found.makers
         ending: dict[type, bool] = {}  # whether a type has a finalizer
+        of_modules: dict[type, dict[int, tuple[str, str]]] = {}  # see `codec.of_module`
         stack = [root]
         while stack:
             value = stack.pop()
@@ -252,11 +253,11 @@ class Walker:
             kinds.add(kind)
             if self.local and kind.__module__ in self.local:
                 found.modules.add(kind.__module__)
-            place = codec.of_module(kind).get(number)
-            if place is not None:
-                found.places.add(place)
             if kind not in ending:
+                of_modules[kind] = codec.of_module(kind)
                 ending[kind] = any("__del__" in base.__dict__ for base in kind.__mro__)
+            if number in of_modules[kind]:
+                found.places.add(of_modules[kind][number])
             found.dies |= ending[kind] and _ends_with_a_deed(value)
             if _weak_count(value):
                 called = _called_at_the_end(value)

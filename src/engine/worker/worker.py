@@ -468,7 +468,7 @@ class Worker:
             loads.update(before.names())
             unchanged = set()
         # To take the last name from what ends with a deed (a file is written, a finalizer runs) is to have used it.
-        loads |= {n for n in rebound if n in known and self.space.reach_of(n).dies}
+        loads |= self._used_at_the_end({n for n in rebound if n in known and self.space.reach_of(n).dies})
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self.hidden.set_by_steps |= pre.attributes
         self._learn_modules(pre, hidden_values)
@@ -588,6 +588,23 @@ class Worker:
             "calls": calls.ASKER.frames,
         }
         return observed, b"".join(blobs)
+
+    def _used_at_the_end(self, dying: set[str]) -> set[str]:
+        """Names whose value is gone, with what finalizers may use."""
+        found: set[str] = set()
+        todo = list(dying)
+        while todo:
+            name = todo.pop()
+            if name in found:
+                continue
+            found.add(name)
+            component = self.space.components.get(name)
+            for member in component.members if component is not None else ():
+                reach = self.space.reach_of(member)
+                todo += reach.refs
+                for code in reach.codes:
+                    todo += names.code_names(code).loads
+        return found
 
     @staticmethod
     def _seen_names(before: "space.Bindings", in_order: bool) -> list[str]:
