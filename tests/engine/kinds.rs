@@ -387,6 +387,23 @@ fn what_is_reached_through_another_though_its_name_is_bound_anew() {
     assert_eq!(ran, ["1"]);
 }
 
+/// What a step put in place of something that is not its own does what its text says.
+#[test]
+fn a_function_in_place_of_another() {
+    for (puts, uses) in [
+        ("import builtins\nplain = print\ndef loud(*a): plain(?, *a)\nbuiltins.print = loud", "print('x')"),
+        ("import math\ndef f(): return ?\nmath.mine = f", "print(math.mine())"),
+        ("import math\ndef f(): return g()\ndef g(): return ?\nmath.mine = f", "print(math.mine())"),
+        (
+            "import json\ndef f(o): return ?\njson.JSONEncoder.default = lambda self, o: f(o)",
+            "print(json.dumps(object()))",
+        ),
+        ("import os\nclass P: n = ?\nos.mine = P()", "print(os.mine.n)"),
+    ] {
+        reaches(&[&puts.replace('?', "1"), uses], 1, &puts.replace('?', "2"));
+    }
+}
+
 /// What a finalizer does is what its class says.
 #[test]
 fn what_is_told_at_the_end() {
@@ -396,6 +413,16 @@ fn what_is_told_at_the_end() {
     reaches(&[&one, "del a"], 1, &two);
     let named = class.replace('?', "word");
     reaches(&[&named, "word = 1", "del a"], 2, "word = 2");
+    // A cycle is collected however many processes were made since.
+    let cycle = "import gc, weakref\nclass A: pass\na = A()\na.me = a\nw = weakref.ref(a)";
+    let steps = [("1", cycle), ("2", "del a\nn = gc.collect() > 0"), ("3", "print(w(), n)")];
+    let mut run = Run::new(OnError::Continue);
+    run.states(&steps[..0]);
+    for count in 1..=3 {
+        run.update(&steps[..count]);
+        run.states(&steps[..count]);
+    }
+    assert_eq!(run.update(&steps).results["3"], "None True\n None");
     let counts = "from collections import deque\nd = deque([1, 2], maxlen=2)\ni = iter(d)";
     let shows = "try:\n    print(list(i))\nexcept RuntimeError as e:\n    print(e)";
     let step = |text| [("1", counts), ("2", text), ("3", shows)];

@@ -98,6 +98,7 @@ class Worker:
         self.hidden.track("builtins")
         self.hidden.track("sys")
         self.seen_modules = set(sys.modules)
+        # What steps make is never frozen: a cycle of theirs would not be collected any more.
         gc.collect()
         gc.freeze()
         self.wire.send({
@@ -184,7 +185,6 @@ class Worker:
         self._flush()
         generator, opened = random.getstate(), [number for number in self.held.opened() if int(number) not in fds]
         offsets = self.held.offsets(opened)
-        gc.freeze()
         start = _perf()
         pid = os.fork()
         if pid:
@@ -468,7 +468,7 @@ class Worker:
             loads.update(before.names())
             unchanged = set()
         # To take the last name from what ends with a deed (a file is written, a finalizer runs) is to have used it.
-        loads |= self._used_at_the_end({n for n in rebound if n in known and self.space.reach_of(n).dies})
+        loads |= self._with_reached({n for n in rebound if n in known and self.space.reach_of(n).dies})
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
         self.hidden.set_by_steps |= pre.attributes
         self._learn_modules(pre, hidden_values)
@@ -484,6 +484,7 @@ class Worker:
         hidden_changed = self.hidden.collect(hidden_values, pre.modules)
         hidden_loads, prefixes = self._hidden_reads(pre, own_hidden, hidden_changed)
         raw = self.held.may_touch(pre.words, pre.modules)
+        loads |= {n for n in self._with_reached(hidden_loads) if not n.startswith("@") and n not in space.HIDDEN}
         if raw:
             hidden_loads.add("@descriptors")
         reads: dict[str, Any] = {}
@@ -589,10 +590,11 @@ class Worker:
         }
         return observed, b"".join(blobs)
 
-    def _used_at_the_end(self, dying: set[str]) -> set[str]:
-        """Names whose value is gone, with what finalizers may use."""
+    def _with_reached(self, used: set[str]) -> set[str]:
+        """`used`, with the definitions that these refer to and what the code of either names: the last name of what has a
+        finalizer, and hidden state that is a step's function."""
         found: set[str] = set()
-        todo = list(dying)
+        todo = list(used)
         while todo:
             name = todo.pop()
             if name in found:
