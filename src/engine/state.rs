@@ -231,7 +231,7 @@ impl State {
         // Names that shared something with a name that is bound anew without having been looked at.
         for name in &rebound {
             if let Some(Slot::Known(written)) = self.names.get(*name)
-                && seen.left.get(*name) != Some(&written.digest)
+                && seen.left.get(*name) != Some(&written.key())
                 && !seen.reads.contains_key(*name)
             {
                 unknown.extend(written.members.iter().filter(|member| !bound.contains(member)).cloned());
@@ -298,12 +298,10 @@ impl State {
         let refs = |name: &Name| known(name).map_or(&[][..], |written| &written.refs);
         // One that holds a definition by a name that is bound anew is what it was only if the definition is.
         let as_it_was = |name: &Name, before: &Option<Digest>| {
+            let definition_is = |of: &Name| seen.left.get(of).copied() == known(of).map(|written| written.key());
             self.names.contains_key(name)
                 && self.digest(name) == *before
-                && refs(name)
-                    .iter()
-                    .filter(|name| rebound.contains(name))
-                    .all(|name| seen.reads.contains_key(name) || seen.left.get(name).copied() == self.digest(name))
+                && refs(name).iter().filter(|of| rebound.contains(of)).all(definition_is)
         };
         let (mut follows, mut lost) = (BTreeSet::new(), BTreeSet::new());
         for (name, before) in &seen.incidental {

@@ -318,7 +318,7 @@ pub struct Observation {
     pub incidental: Pairs<Name, Option<Digest>>,
     /// Those of `writes` that were bound to another object, not only changed in place.
     pub rebound: Vec<Name>,
-    /// Names bound anew without being used, with the digest of the component that they left: other names may share
+    /// Names bound anew, with what the bytes of the component that they left are kept under: other names may share
     /// something with it, or hold a definition by its name.
     pub left: Pairs<Name, Digest>,
     /// Of a failed step whose changes were undone: the names that it would have made or changed.

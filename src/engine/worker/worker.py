@@ -545,7 +545,7 @@ class Worker:
             if written and written["digest"] in kept:
                 written["uncarryable"] = kept[written["digest"]]
         # What shared something with these, or held a definition by their name, follows from what they were.
-        left = sorted(n for n in rebound if n not in loads and n in known)
+        left = sorted(n for n in rebound if n in known)
         order = [n for n in bindings.came if n not in space.HIDDEN and isinstance(n, str)]
         clock = self.files.clock | self.clock
         if self.hidden.by_chance:
@@ -576,7 +576,7 @@ class Worker:
             "writes": writes,
             "incidental": incidental,
             "rebound": sorted(rebound),
-            "left": {n: known[n].digest for n in left},
+            "left": {n: known[n].placed or known[n].digest for n in left},
             "values": values,
             "files_read": {self.files.relative(p): how for p, how in self.files.reads.items()},
             "files_written": {self.files.relative(p): copy for p, copy in self.files.writes.items()},
