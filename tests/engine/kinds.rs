@@ -327,10 +327,10 @@ fn another_name_for_a_definition_that_loses_its_own() {
     }
     // It is where it is, as well.
     let fails = "def f(): 1 / 0\ng = f";
-    let shows = "try:\n    g()\nexcept ZeroDivisionError as e:\n    print(e.__traceback__.tb_next.tb_lineno)";
+    let line = "try:\n    g()\nexcept ZeroDivisionError as e:\n    print(e.__traceback__.tb_next.tb_lineno)";
     let moved = format!("# a remark\n{fails}");
     for takes in ["f = 0", "f = [f, 1][1]"] {
-        reaches(&[fails, takes, shows], 1, &moved);
+        reaches(&[fails, takes, line], 1, &moved);
     }
     // One that is named no more is as it was for who holds it.
     let before = [("1", made), ("2", "x = 1"), ("3", "f = None"), ("4", shows)];
