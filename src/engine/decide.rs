@@ -26,9 +26,6 @@ impl Engine {
         task: &Task,
         report: &mut dyn FnMut(Report),
     ) -> Result<Choice, EngineError> {
-        if !task.held.is_empty() && task.forced.is_none() {
-            self.compile_if_needed(task)?;
-        }
         if let Some(choice) = self.by_records(walk, task) {
             return Ok(choice);
         }
@@ -127,14 +124,6 @@ impl Engine {
         let changed =
             |frame: &&CallFrame| frame.rounds.iter().any(|round| calls.kept(&round.key) != Some(round.answer));
         frames.find(changed).map(|frame| format!("the answer of {}", frame.name))
-    }
-
-    pub(super) fn compile_if_needed(&mut self, task: &Task) -> Result<(), EngineError> {
-        let source = Digest::of(task.source.as_bytes());
-        if task.held.iter().any(|execution| execution.observation.source == Some(source)) {
-            return Ok(());
-        }
-        self.compile(task).map(|_| ())
     }
 
     /// What code the step's text is, by the interpreter's own word.

@@ -93,7 +93,6 @@ impl Engine {
         let mut walk = Walk::new(tasks, goal, BTreeMap::new());
         let mut after: Option<State> = None;
         for (place, task) in tasks.iter().enumerate() {
-            self.compile_if_needed(task)?;
             let blocked = match self.blocked_by_text(&walk, task)? {
                 Some(why) => Some(why),
                 None => task.held.first().and_then(|execution| walk.blocked_by_reads(execution)),

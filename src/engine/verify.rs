@@ -86,7 +86,6 @@ impl Engine {
         let mut walk = Walk::new(tasks, goal, BTreeMap::new());
         let mut standing = BTreeMap::new();
         for (at, task) in tasks.iter().enumerate() {
-            self.compile_if_needed(task)?;
             if let Some(why) = self.blocked_by_text(&walk, task)? {
                 self.lose(&mut walk, task, &why)?;
                 continue;

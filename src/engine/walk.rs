@@ -326,8 +326,6 @@ impl Engine {
         let mut uncertain = false;
         let mut again = BTreeSet::new();
         for (at, task) in tasks.iter().enumerate() {
-            // Where no interpreter can be had, a text that is new stands for new code.
-            let _ = self.compile_if_needed(task);
             // One that failed and runs again may go well.
             let stays = |why: &Reason| matches!(why, Reason::BlockedBy { step, .. } if !again.contains(step));
             if let Ok(Some(why)) = self.blocked_by_text(&walk, task)
