@@ -299,6 +299,8 @@ fn copy_run(dir: &Path, copy: &Path) -> Result<Vec<String>, EngineError> {
             let name = entry.file_name();
             let inner = inner.join(&name);
             if inner == Path::new(".reweave") || inner == Path::new("patches") {
+                // What is in it is no step's business; a listing shows that it is there.
+                fs::create_dir(copy.join(&inner)).map_err(failed)?;
                 continue;
             }
             let (from, to) = (dir.join(&inner), copy.join(&inner));

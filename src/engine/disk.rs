@@ -216,14 +216,18 @@ impl Disk {
     }
 
     /// Paths that a person or another program changed since the engine left them, with what is there now.
+    ///
+    /// What only steps made, and somebody took away, is not among them: they make it again, or it is put back.
     pub(super) fn edited_outside(&mut self) -> BTreeMap<String, FileContent> {
-        let known: Vec<(String, FileContent)> =
-            self.tracked.iter().map(|(path, tracked)| (path.clone(), tracked.left.clone())).collect();
+        let known: Vec<(String, Tracked)> =
+            self.tracked.iter().map(|(path, tracked)| (path.clone(), tracked.clone())).collect();
         known
             .into_iter()
-            .filter_map(|(path, left)| {
+            .filter_map(|(path, tracked)| {
                 let now = self.now(&path);
-                (now != left).then_some((path, now))
+                let is_gone = now == FileContent::Absent && tracked.origin == FileContent::Absent;
+                let can_be_put_back = !matches!(tracked.left, FileContent::External { .. });
+                (now != tracked.left && !(is_gone && can_be_put_back)).then_some((path, now))
             })
             .collect()
     }

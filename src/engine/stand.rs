@@ -8,7 +8,7 @@ use super::execute::{micros, written};
 use super::line::{Delta, Key, Line, Node};
 use super::pass::Walk;
 use super::protocol::{Ask, LoadReply, ValueHead};
-use super::state::{Slot, State};
+use super::state::{Slot, State, hidden_in_words};
 use super::task::{EngineError, Report, Task};
 use super::walk::Engine;
 use crate::step::{Digest, Execution, Name, Observation, Reason, Written};
@@ -105,7 +105,7 @@ impl Engine {
             self.live = Some(node);
             return Ok(None);
         }
-        self.rebuild(walk, line, report)
+        Ok(self.rebuild(walk, line, report)?.map(|diverged| diverged.place))
     }
 
     /// A process for `target` made from one that runs clean, by bringing values over; `None` where that
@@ -211,13 +211,13 @@ impl Engine {
         walk: &mut Walk<'_>,
         line: usize,
         report: &mut dyn FnMut(Report),
-    ) -> Result<Option<usize>, EngineError> {
+    ) -> Result<Option<Diverged>, EngineError> {
         match self.rebuild_by(Rebuild::AsNeeded, walk, line, report)? {
             Rebuilt::Stands => Ok(None),
-            Rebuilt::Diverged(place) => Ok(Some(place)),
+            Rebuilt::Diverged(diverged) => Ok(Some(diverged)),
             // Something did not come over as it was: then all are executed.
             Rebuilt::Failed => match self.rebuild_by(Rebuild::All, walk, line, report)? {
-                Rebuilt::Diverged(place) => Ok(Some(place)),
+                Rebuilt::Diverged(diverged) => Ok(Some(diverged)),
                 Rebuilt::Stands | Rebuilt::Failed => Ok(None),
             },
         }
@@ -269,16 +269,16 @@ impl Engine {
             }
             let before = node.state.clone();
             let done = self.execute_in(&mut node, task, why, walk.goal.on_error, report)?;
-            let same = done.keep && difference(&before, &expected, &done.execution).is_none();
+            let difference = difference(&before, &expected, &done.execution);
+            let same = done.keep && difference.is_none();
             report(Report::Executed { execution: Arc::clone(&done.execution), rebuilt: same });
             if same {
                 node.executed(Key::of(&expected));
                 wanted = node.state.clone();
                 continue;
             }
-            tracing::debug!(
-                step = %task.id, difference = ?difference(&before, &expected, &done.execution), "an execution made again is another"
-            );
+            let what = difference.unwrap_or_else(|| "what it left running".into());
+            tracing::debug!(step = %task.id, what, "an execution made again is another");
             // It answers differently with the same inputs: from here on the line is another.
             walk.line.truncate(index);
             walk.keys = walk.keys.first(index);
@@ -291,7 +291,7 @@ impl Engine {
             } else {
                 walk.state = node.state.clone();
             }
-            return Ok(Rebuilt::Diverged(place));
+            return Ok(Rebuilt::Diverged(Diverged { place, what }));
         }
         match self.catch_up(node, &wanted, &keys)? {
             Some(node) => {
@@ -363,14 +363,14 @@ impl Engine {
         let rebuilt = engine.rebuild(&mut again, length, &mut |_| {})?;
         match (rebuilt, engine.live.take()) {
             (None, Some(node)) => Ok(Side { node, _aside: Some(aside) }),
-            (Some(place), _)
+            (Some(Diverged { place, what }), _)
                 if let Some(task) = walk.tasks.get(place)
                     && elsewhere =>
             {
                 Err(EngineError {
                     what: format!(
                         "the state can only be had again by running {} in a copy of the run at another path, and there it \
-                     comes out differently",
+                     comes out differently: {what}",
                         task.id
                     ),
                     hint: Some(
@@ -378,9 +378,9 @@ impl Engine {
                     ),
                 })
             }
-            (Some(place), _) if let Some(task) = walk.tasks.get(place) => Err(EngineError {
+            (Some(Diverged { place, what }), _) if let Some(task) = walk.tasks.get(place) => Err(EngineError {
                 what: format!(
-                    "{} answers differently each time, so that the state after it can't be had again",
+                    "{} answers differently each time, so that the state after it can't be had again: {what}",
                     task.id
                 ),
                 hint: Some("see in what with: reweave replay --check 2".into()),
@@ -398,10 +398,17 @@ enum Rebuild {
     All,
 }
 
+/// A step that came out differently when it was made again.
+#[derive(Debug)]
+pub(super) struct Diverged {
+    pub(super) place: usize,
+    /// In what, in words.
+    what: String,
+}
+
 enum Rebuilt {
     Stands,
-    /// The step at this place came out differently when it was made again.
-    Diverged(usize),
+    Diverged(Diverged),
     /// Something could not be brought over after all.
     Failed,
 }
@@ -427,7 +434,7 @@ pub(super) fn leads_to(tasks: &[Task], node: &Node) -> bool {
 /// The first thing in which an execution made again, in the state `before`, is another, in words.
 fn difference(before: &State, expected: &Execution, again: &Execution) -> Option<String> {
     if expected.outcome != again.outcome {
-        return Some(format!("it ended {:?} and now {:?}", expected.outcome, again.outcome));
+        return Some(format!("it ended as {:?}, and now as {:?}", expected.outcome, again.outcome).to_lowercase());
     }
     let (then, now) = (&expected.observation, &again.observation);
     // What was bound to the very value that stood there is no write.
@@ -451,10 +458,15 @@ fn difference(before: &State, expected: &Execution, again: &Execution) -> Option
     let told = |name: &&Name| !shares(then, name) && !shares(now, name);
     let mut names = then.writes.keys().chain(now.writes.keys()).filter(own).filter(told);
     if let Some(name) = names.find(|name| made(then, name) != made(now, name)) {
-        return Some(format!("{name}: {:?} and now {:?}", made(then, name), made(now, name)));
+        let what = hidden_in_words(name).unwrap_or_else(|| name.to_string());
+        return Some(match (made(then, name), made(now, name)) {
+            (Some(_), Some(_)) => format!("{what} is another"),
+            (None, _) => format!("{what} was not there, and now is"),
+            (_, None) => format!("{what} was there, and now is not"),
+        });
     }
     then.files_written.iter().find_map(|(path, write)| {
         let other = now.files_written.get(path)?;
-        (other.after != write.after).then(|| format!("file {path}"))
+        (other.after != write.after).then(|| format!("file {path} is another"))
     })
 }

@@ -18,12 +18,13 @@ use crate::run::{Area, Decision};
 use crate::step::Digest;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 32] = [
+const MODULES: [(&str, &str); 33] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
     ("codec", include_str!("worker/codec.py")),
     ("compiled", include_str!("worker/compiled.py")),
+    ("decimals", include_str!("worker/decimals.py")),
     ("errors", include_str!("worker/errors.py")),
     ("evidence", include_str!("worker/evidence.py")),
     ("files", include_str!("worker/files.py")),

@@ -464,3 +464,86 @@ fn what_a_module_has_under_a_name() {
         reaches(&[named, &sets.replace('?', "1"), shows], 2, &sets.replace('?', "2"));
     }
 }
+
+/// What the interpreter calls by itself is used by whoever has it do so.
+#[test]
+fn hooks_that_the_interpreter_calls() {
+    let finder = "import sys\ntried = []\nclass Finder:\n    def find_spec(self, name, path=None, target=None):\n        tried.append(name)\nsys.meta_path.insert(0, Finder())";
+    let imports = |name| format!("try:\n    import {name}\nexcept ImportError:\n    pass");
+    let shows = "print([name for name in tried if name.startswith('nope')])\nsys.meta_path.pop(0)";
+    reaches(&[finder, &imports("nope1"), shows], 2, &imports("nope2"));
+    let hook = |mark| {
+        format!(
+            "import sys\nsaw = []\ndef hook(event, arguments):\n    if event == 'my.event':\n        saw.append({mark})\nsys.addaudithook(hook)"
+        )
+    };
+    reaches(&[&hook(1), "sys.audit('my.event')", "print(saw)"], 1, &hook(2));
+    reaches(&["import sys", &hook(1), "sys.audit('my.event')", "print(saw)"], 2, "saw = []");
+    let called = |mark| format!("import gc\nsaw = []\ngc.callbacks.append(lambda phase, info: saw.append({mark}))");
+    let collects = "gc.collect()\ngc.callbacks.clear()";
+    reaches(&[&called(1), collects, "print(set(saw))"], 1, &called(2));
+    let opener = "import sys\nsaw = []\ndef opener(path):\n    saw.append(path)\n    raise ImportError\nsys.path_hooks.insert(0, opener)";
+    let path = |name| format!("sys.path.append('{name}')\ntry:\n    import nope\nexcept ImportError:\n    pass");
+    let shows = "print([path for path in saw if path.startswith('way')])\nsys.path_hooks.pop(0)";
+    reaches(&[opener, &path("way1"), shows], 2, &path("way2"));
+}
+
+/// Who asks for the event loop gets the one that was set.
+#[test]
+fn the_event_loop_that_was_set() {
+    let made = "import asyncio\nsaw = []\nloop = asyncio.new_event_loop()\nasyncio.set_event_loop(loop)";
+    let runs = "asyncio.get_event_loop().run_until_complete(asyncio.sleep(0))";
+    let steps = [made, "loop.call_soon(saw.append, 1)", runs, "print(saw)\nloop.close()"];
+    reaches(&steps, 2, "loop.call_soon(saw.append, 2)");
+}
+
+/// Each flag of the decimal context is raised by itself: who raises one that stood raises it all the same.
+#[test]
+fn flags_of_the_decimal_context() {
+    let inexact = "import decimal\nprint(decimal.Decimal(1) / 3)";
+    let zero = "import decimal\ntry:\n    decimal.Decimal(1) / 0\nexcept ArithmeticError as error:\n    print(error)";
+    let shows = "import decimal\nprint(sorted(f.__name__ for f, on in decimal.getcontext().flags.items() if on))";
+    let (one, none) = ([("1", inexact)], [("1", "x = 1")]);
+    let rest = [("2", inexact), ("3", zero), ("4", "y = [1]"), ("5", shows)];
+    let steps = |first: &[(&'static str, &'static str)]| [first, &rest].concat();
+    // It runs again neither for what it raises itself, nor for what others raise.
+    assert_eq!(sound(&steps(&one), &steps(&none)), ["1"]);
+    assert_eq!(sound(&steps(&none), &steps(&one)), ["1"]);
+    assert_eq!(sound(&steps(&[("1", zero)]), &steps(&none)), ["1"]);
+    reaches(&[inexact, "import decimal\ndecimal.getcontext().clear_flags()", zero, shows], 2, "import decimal");
+}
+
+/// Names that every step has stand in front of those that steps make.
+#[test]
+fn names_in_the_order_in_which_they_came() {
+    let lists = "for name in list(globals()):\n    if name in ('__file__', 'p', 'q'):\n        print(name)";
+    let before = [("1", "p = 1"), ("2", "q = [2]"), ("3", lists)];
+    let mut run = Run::new(OnError::Stop);
+    run.update(&before);
+    let after = [("1", "p = 1"), ("2", "q = [2]"), ("3", &format!("{lists}\nz = 1"))];
+    run.restart();
+    assert_eq!(run.update(&after).results["3"], "__file__\np\nq\n None");
+}
+
+/// What only steps made is put back where somebody took it away; an input that is gone is gone.
+#[test]
+fn a_file_that_somebody_takes_away() {
+    let steps = [
+        ("1", "with open('made', 'w') as out:\n    out.write('1')\nimport os\nos.mkdir('dir')"),
+        ("2", "print(open('made').read(), os.path.isdir('dir'))"),
+        ("3", "with open('given', 'a') as out:\n    out.write('+')"),
+        ("4", "print(open('given').read())"),
+    ];
+    let mut run = Run::new(OnError::Continue);
+    std::fs::write(run.dir.path().join("given"), "a").unwrap();
+    let told = run.update(&steps);
+    std::fs::remove_file(run.dir.path().join("made")).unwrap();
+    std::fs::remove_dir(run.dir.path().join("dir")).unwrap();
+    let again = run.update(&steps);
+    assert_eq!(again.results, told.results);
+    assert!(again.ran.is_empty(), "{:?}", again.ran);
+    assert_eq!(std::fs::read_to_string(run.dir.path().join("made")).unwrap(), "1");
+    assert!(run.dir.path().join("dir").is_dir());
+    std::fs::remove_file(run.dir.path().join("given")).unwrap();
+    assert_eq!(run.update(&steps).ran, ["3", "4"]);
+}

@@ -329,6 +329,8 @@ class Pickler(pickle.Pickler):
         elif kind is float and value != value:
             # One is in a list by being that very one.
             return self._nans.setdefault(identity(value), _name_of_nan(value) or b"%d" % len(self._nans))
+        elif type(kind) is not type and type(kind).__name__ == "_DTypeMeta":
+            return _named_dtype(value)
         elif value is BUILTINS:
             return True
         elif kind is list and identity(value) in SINGLE:
@@ -601,11 +603,15 @@ class Unpickler(pickle.Unpickler):
     """Reads what [`Pickler`] wrote."""
 
     def persistent_load(self, what: Any) -> Any:
-        """The very string that it is given, the constant that is meant, or what stands in a module."""
+        """The very string that it is given, the constant or kind of number that is meant, or what stands in a module."""
         if what is True:
             return BUILTINS
         if type(what) is list:
             return getattr(sys.modules[what[0]], what[1])
+        if type(what) is tuple and what[0] is None:
+            import numpy
+
+            return numpy.dtype(what[1])
         if type(what) is bytes:
             return _named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else _constant_of(what[0], what[1:])
@@ -664,6 +670,13 @@ def _named_nan(name: bytes) -> Any:
 
 def _name_of_nan(value: float) -> bytes | None:
     return next((name for name in (b"numpy.nan", b"math.nan") if _named_nan(name) is value), None)
+
+
+def _named_dtype(value: Any) -> Any:
+    """What stands for a kind of numbers that numpy has one object of. A pickle would make another, equal one, and what
+    a step makes of both would be told apart by which of them it has."""
+    plain = value.kind in "biufcOSUMmV" and value.names is None and value.subdtype is None and value.metadata is None
+    return (None, value.str) if plain else None
 
 
 class _Owned:

@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterable, Iterator
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
+_addaudithook = sys.addaudithook  # what steps find there is another
 _open, _read, _close, _fstat, _listdir = os.open, os.read, os.close, os.fstat, os.listdir
 
 
@@ -44,7 +45,7 @@ class Files:
         self._serial = 0
         self.clear()
         self._wrap()
-        sys.addaudithook(self._hook)
+        _addaudithook(self._hook)
 
     def move(self, directory: str) -> None:
         """Follows another directory from now on."""

@@ -54,6 +54,7 @@ class Holdings:
         self.new: list[str] = []  # what the last step left, in words
         self.consumed: set[str] = set()  # files that the last step read on, through descriptors from before it
         self._stood: dict[str, tuple[str, int]] = {}  # descriptor -> its file, and how far that was read
+        self._pythons: set[str] = set()  # threads that were Python's when last looked at
         self.raw = Raw()
         self.settle()
 
@@ -97,8 +98,10 @@ class Holdings:
         until = _monotonic() + _MOMENT
         while True:
             threads = [tid for tid in _entries("/proc/self/task") if tid != str(os.getpid())]
-            new = {tid for tid in threads if f"thread {tid}" not in self.words}
-            if not new or new <= _python_threads() or _monotonic() > until:
+            known = {tid for tid in threads if f"thread {tid}" in self.words and tid not in self._pythons}
+            alive = _python_threads()
+            if known.union(alive).issuperset(threads) or _monotonic() > until:
+                self._pythons = alive
                 return threads
             _sleep(0.0005)
 

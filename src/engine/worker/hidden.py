@@ -8,6 +8,7 @@ A piece that is as it was when the run began is absent.
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib
 import os
 import random
@@ -15,7 +16,7 @@ import sys
 import types
 from typing import Any, Callable, Collection, Iterable, Mapping
 
-from . import changes, libraries, module as own_module, names, process, standard, state_of_modules, warned
+from . import changes, decimals, libraries, module as own_module, names, process, standard, state_of_modules, warned
 from .piece import OTHERWISE, USED, Piece, Value
 
 _ABSENT = object()
@@ -90,6 +91,9 @@ class Hidden:
             warned.NAME: standard.WARNED.piece(),
             **own_module.pieces(namespace),
             **process.pieces(),
+            "@sys:meta_path": standard.called_by_interpreter(lambda: sys.meta_path),
+            "@sys:path_hooks": standard.called_by_interpreter(lambda: sys.path_hooks),
+            "@gc:callbacks": standard.called_by_interpreter(lambda: gc.callbacks),
             **standard.REGISTERED.pieces(),
         }
         standard.REGISTERED.install()
@@ -187,7 +191,7 @@ class Hidden:
     def set_anew(self) -> set[str]:
         """Pieces that stand as the step left them whatever they were before it, even if that is what they were."""
         env = {f"@env:{key}" for key in self.environ.set}
-        return env | self.seeded | self.imported | ({warned.NAME} if standard.WARNED.forgotten else set())
+        return env | self.seeded | self.imported | decimals.FLAGS.raised | ({warned.NAME} if standard.WARNED.forgotten else set())
 
     def track(self, name: str) -> None:
         """Remembers what module `name` holds, the first time that code could reach it."""

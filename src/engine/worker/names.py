@@ -158,6 +158,10 @@ _CLOCK_WORDS = {
     "time": "the clock", "perf_counter": "the clock", "monotonic": "the clock", "now": "the clock", "today": "the clock",
     "utcnow": "the clock", "time_ns": "the clock", "perf_counter_ns": "the clock", "process_time": "the clock",
     "urandom": "entropy", "uuid4": "entropy", "uuid1": "entropy", "SystemRandom": "entropy", "token_hex": "entropy",
+    "localtime": "the clock", "gmtime": "the clock", "ctime": "the clock", "clock_gettime": "the clock",
+    "monotonic_ns": "the clock", "process_time_ns": "the clock", "thread_time": "the clock", "thread_time_ns": "the clock",
+    "clock_gettime_ns": "the clock", "getrandom": "entropy", "randbits": "entropy", "randbelow": "entropy",
+    "mkdtemp": "entropy", "mkstemp": "entropy", "NamedTemporaryFile": "entropy", "TemporaryDirectory": "entropy",
     "token_bytes": "entropy", "token_urlsafe": "entropy", "default_rng": "", "getpid": "the process",
 }  # fmt: skip
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import abc
 import codecs
+import functools
 import sys
+import types
 from typing import Any, Callable
 
-from . import warned
+from . import decimals, warned
 from .piece import ALWAYS, Late, Piece, Readers, Value
 
 
@@ -101,39 +103,6 @@ def _logging() -> Piece | None:
             held.setLevel(level)
 
     return Piece(get, put)
-
-
-_CONTEXT = "prec rounding Emin Emax capitals clamp".split()
-
-
-def _decimal() -> Piece | None:
-    """The context without its flags, which nearly every operation sets."""
-    decimal = sys.modules["decimal"]
-
-    def get() -> Value:
-        now = decimal.getcontext()
-        return [getattr(now, part) for part in _CONTEXT], sorted(kind.__name__ for kind, on in now.traps.items() if on)
-
-    def put(value: Value) -> None:
-        now = decimal.getcontext()
-        for part, wanted in zip(_CONTEXT, value[0]):
-            setattr(now, part, wanted)
-        for kind in now.traps:
-            now.traps[kind] = kind.__name__ in value[1]
-
-    return Piece(get, put)
-
-
-def _decimal_flags() -> Piece | None:
-    decimal = sys.modules["decimal"]
-
-    def put(value: Value) -> None:
-        now = decimal.getcontext()
-        for kind in now.flags:
-            now.flags[kind] = kind.__name__ in value
-
-    words = frozenset("flags getcontext localcontext setcontext".split())
-    return Piece(lambda: sorted(kind.__name__ for kind, on in decimal.getcontext().flags.items() if on), put, words)
 
 
 def _locale() -> Piece | None:
@@ -266,11 +235,48 @@ def _copyreg() -> Piece | None:
     return Piece(get, put, frozenset("copyreg pickle copy shelve multiprocessing concurrent joblib".split()))
 
 
+def _event_loop() -> Piece | None:
+    """The loop that the main thread was given, and whether it was given any: who asks for one gets it."""
+    events = sys.modules["asyncio.events"]
+
+    def get() -> Value:
+        local = getattr(events._event_loop_policy, "_local", None)
+        return getattr(local, "_set_called", False), getattr(local, "_loop", None)
+
+    def put(value: Value) -> None:
+        if get() == value:
+            return
+        was_set, loop = value
+        if not was_set:
+            raise ValueError("that a loop was set stays so")
+        events.set_event_loop(loop)
+
+    return Piece(get, put, frozenset("get_event_loop get_event_loop_policy ensure_future gather wait wrap_future nest_asyncio".split()))
+
+
+def called_by_interpreter(held: Callable[[], list[Any]]) -> Piece:
+    """What steps put into a list of what the interpreter calls, and where among the others that is."""
+
+    def get() -> Value:
+        return [(at, one) for at, one in enumerate(held()) if _is_callable_of_steps(one)]
+
+    def put(value: Value) -> None:
+        kept = [one for one in held() if not _is_callable_of_steps(one)]
+        for at, one in value:
+            kept.insert(at, one)
+        held()[:] = kept
+
+    return Piece(get, put)
+
+
 class _Registered:
-    """Notes what steps register where it can't be looked up: handlers of errors of encodings, encodings, and classes that
-    stand for others."""
+    """Notes what steps register where it can't be looked up: handlers of errors of encodings, encodings, hooks for events,
+    and classes that stand for others."""
 
     def __init__(self) -> None:
+        self.is_running: Callable[[], bool] = lambda: False  # whether a step is; filled in by the worker
+        self.hooks: list[Any] = []
+        self.listens = False
         self.handlers: dict[str, Any] = {}
         self.searches: list[Any] = []
         self.classes: list[tuple[Any, Any]] = []
@@ -278,6 +284,21 @@ class _Registered:
     def install(self) -> None:
         """Stands between steps and the functions that register."""
         handle, search, stand_in, note = codecs.register_error, codecs.register, abc.ABCMeta.register, self
+        audit = sys.addaudithook
+
+        def dispatch(event: str, arguments: Any) -> None:
+            if note.hooks and note.is_running():
+                for hook in list(note.hooks):
+                    hook(event, arguments)
+
+        def addaudithook(hook: Any) -> None:
+            """Add a new audit hook callback."""
+            if not note.listens:
+                note.listens = True
+                audit(dispatch)
+            else:
+                sys.audit("sys.addaudithook")
+            note.hooks.append(hook)
 
         def register_error(errors: str, handler: Any, /) -> None:
             handle(errors, handler)
@@ -298,6 +319,8 @@ class _Registered:
         codecs.register_error, codecs.register = register_error, register  # type: ignore[assignment]
         register_class.__name__ = register_class.__qualname__ = "register"
         abc.ABCMeta.register = register_class  # type: ignore[method-assign,assignment]
+        addaudithook.__module__ = "sys"
+        sys.addaudithook = addaudithook
 
     def pieces(self) -> dict[str, Piece]:
         """What was registered."""
@@ -307,6 +330,12 @@ class _Registered:
                 raise ValueError("what was registered stays so")
             for name, handler in value.items():
                 codecs.register_error(name, handler)
+
+        def put_hooks(value: Value) -> None:
+            if value:
+                self.hooks.clear()
+                sys.addaudithook(value[0])
+            self.hooks[:] = value
 
         def put_searches(value: Value) -> None:
             if self.searches != value[: len(self.searches)]:
@@ -322,6 +351,7 @@ class _Registered:
 
         return {
             "@codecs:errors": Piece(lambda: dict(self.handlers), put_handlers),
+            "@sys:audit": Piece(lambda: list(self.hooks), put_hooks),
             "@codecs": Piece(lambda: list(self.searches), put_searches),
             "@abc": Piece(lambda: list(self.classes), put_classes),
         }
@@ -331,12 +361,17 @@ def _is_of_steps(value: Any) -> bool:
     return getattr(value, "__module__", None) == "__main__"
 
 
+def _is_callable_of_steps(value: Any) -> bool:
+    """Whether steps made it, or made it of what Python has: libraries put classes and functions of their own there."""
+    kind = type(value)
+    return _is_of_steps(value) or _is_of_steps(kind) or kind in (functools.partial, types.BuiltinMethodType)
+
+
 REGISTERED = _Registered()
 WARNED = warned.Warned()
 
 LATE = {
-    "@decimal": Late("decimal", _decimal, True),
-    "@decimal:flags": Late("decimal", _decimal_flags, True),
+    **decimals.LATE,
     "@locale": Late("locale", _locale, True),
     "@warnings": Late("warnings", _warnings, True),
     "@rlimits": Late("resource", _rlimits, True),
@@ -345,6 +380,7 @@ LATE = {
     "@logging": Late("logging", _logging),
     "@logging:levels": Late("logging", _tables("logging", ["_levelToName", "_nameToLevel"], None), True),
     "@tracemalloc": Late("tracemalloc", _switch("tracemalloc", "is_tracing", "start", "stop"), True),
+    "@asyncio:loop": Late("asyncio.events", _event_loop),
     "@calendar": Late("calendar", _calendar, True),
     "@mimetypes": Late("mimetypes", _mime_types, True),
     "@multiprocessing": Late("multiprocessing", _start_method, True),

@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any
 
-from . import calls, closure, codec, compiled, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, standard, state_of_modules, uses, walk, wall, wire
+from . import calls, closure, codec, compiled, decimals, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, standard, state_of_modules, uses, walk, wall, wire
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
@@ -39,6 +39,7 @@ class Worker:
         sys.modules["__main__"] = main
         self.namespace = main.__dict__
         self.namespace["__builtins__"] = builtins
+        self.namespace["__file__"] = ""  # another for every step, and in front of all that steps make
         codec.NAMESPACE = self.namespace
         self.space = space.Space(self.namespace)
         self.hidden = hidden.Hidden(self.space.hidden, self.namespace)
@@ -70,6 +71,7 @@ class Worker:
         wall.be_reaper()
         self._take_view(message.get("wall"))
         self.files = files.Files(self.directory, message["spool"])
+        standard.REGISTERED.is_running = lambda: self.files.active
         self.files.ignored = frozenset(message.get("ignored", ()))
         _bound("RLIMIT_NOFILE", message.get("open_files"))
         _bound("RLIMIT_FSIZE", message.get("file_size"))
@@ -291,6 +293,7 @@ class Worker:
         # Who sets attributes by computed names may do so to a module as soon as it is imported.
         self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
         self.hidden.before_step()
+        decimals.FLAGS.before_step(pre.words)
         self.clock = self._clock(text.tree, filename, pre)
         calls.ASKER.begin(step)
         last: Any = None
@@ -319,6 +322,7 @@ class Worker:
         # To describe an error looks into the files of steps: that is not the step's doing.
         self.files.active = False
         standard.WARNED.after_step()
+        decimals.FLAGS.after_step()
         _ignore_interrupts()
         calls.ASKER.finish()
         reply: dict[str, Any] = {"us": took}
@@ -407,7 +411,7 @@ class Worker:
     def _clock(self, tree: ast.Module, filename: str, pre: "closure.Closure") -> set[str]:
         """What the step may consult that gives another answer each time, by its words; what is recorded does not."""
         if "recorded" not in pre.words:
-            return names.clock_words(pre.words)
+            return names.clock_words(pre.words) | ({"the collector"} if _shows_collected(tree) else set())
         bare = calls.without_recorded(tree)
         code = compile(bare, filename, "exec", flags=compiled.FLAGS, dont_inherit=True)
         return names.clock_words(closure.Ahead(self, uses.uses_of(bare, code, filename)).whole.words)
@@ -846,6 +850,12 @@ def _own_part(trace: types.TracebackType) -> types.TracebackType | None:
     while here is not None and here.tb_frame.f_code.co_filename.startswith("<reweave"):
         here = here.tb_next
     return here
+
+
+def _shows_collected(tree: ast.Module) -> bool:
+    """Whether the last thing that a step does is to show how many objects were collected: a fork has others lying about."""
+    call = getattr(tree.body[-1], "value", None) if tree.body else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func) == "gc.collect"
 
 
 def _line_reached(trace: Any, filename: str, namespace: dict[str, Any]) -> int | None:
