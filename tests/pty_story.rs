@@ -110,6 +110,10 @@ fn steps_that_are_written_while_it_is_open_appear_and_search_finds_them() {
     terminal.keys("/new\n").wait_for("2 Source  04_new");
     fs::remove_file(dir.path().join("04_new.py")).unwrap();
     terminal.wait_for("3 steps").wait_gone("04_new");
+    fs::write(dir.path().join("03_alone.sh"), "echo hi\n").unwrap();
+    terminal.wait_for("! 1 problem").wait_for("03_alone.sh: it has the same id as 03_alone.py, which is kept");
+    fs::remove_file(dir.path().join("03_alone.sh")).unwrap();
+    terminal.wait_gone("! 1 problem");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
 }

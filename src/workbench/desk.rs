@@ -329,7 +329,9 @@ impl Desk {
         }
         let path = |id| change.scan.file(id).map(|file| file.path.clone());
         let paths: Vec<PathBuf> = change.added.iter().chain(&change.changed).filter_map(path).collect();
-        let only_texts = change.removed.is_empty() && change.renamed.is_empty();
+        // Of a file that came to be wrong, or right again, no step tells.
+        let only_steps = !change.problems && !change.frames;
+        let only_texts = only_steps && change.removed.is_empty() && change.renamed.is_empty();
         match self.look(only_texts.then_some(paths.as_slice())) {
             Ok(changes) if self.replay_on_save && !changes.changed.is_empty() => self.replay_saved(&changes),
             Ok(_) => {}

@@ -12,6 +12,9 @@ use crate::ui::view::highlight::Language;
 use crate::workbench::{Command, Event, Halt, Level, Snapshot, StepRow, Verdict};
 use std::sync::Arc;
 
+/// How many files that are wrong are told one by one when they come at once.
+const MOST_PROBLEMS: usize = 20;
+
 /// Takes an event.
 pub fn take(model: &mut Model, event: Event, effects: &mut Vec<Effect>) {
     match event {
@@ -237,6 +240,7 @@ fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<E
     if known {
         tell_patches(model, &snapshot);
     }
+    tell_problems(model, &snapshot);
     let newest = newest(model, &snapshot).filter(|_| known);
     let structure = model.run.structure;
     model.run.take(snapshot);
@@ -283,6 +287,18 @@ fn take_snapshot(model: &mut Model, snapshot: Arc<Snapshot>, effects: &mut Vec<E
 fn newest(model: &Model, snapshot: &Snapshot) -> Option<crate::step::StepId> {
     let new = snapshot.steps.iter().rev().find(|row| model.run.place(&row.id).is_none());
     new.filter(|_| model.loaded).map(|row| row.id.clone())
+}
+
+/// Tells of files that came to be no steps, or no patches, or stand in doubt. The header tells that there are some as long
+/// as that is so.
+fn tell_problems(model: &mut Model, snapshot: &Snapshot) {
+    let known = &model.run.snapshot.problems;
+    let new = snapshot.problems.iter().filter(|problem| !known.contains(problem)).take(MOST_PROBLEMS);
+    let told: Vec<_> =
+        new.map(|problem| (problem.level, format!("{}: {}; {}", problem.path, problem.what, problem.remedy))).collect();
+    for (level, text) in told {
+        model.notices.add(level, text, model.now);
+    }
 }
 
 fn tell_patches(model: &mut Model, snapshot: &Snapshot) {

@@ -3,7 +3,7 @@
 use crate::step::{Answer, PatchId, Question, QuestionId, Reason, Status, VersionNumber, Wants};
 use crate::ui::app::{Effect, Message, Overlay, Pane};
 use crate::ui::stage::{Stage, churn, id, proposal, step};
-use crate::workbench::{Command, Event, Failure, Halt, Level, RepairWish, Snapshot, Ticket};
+use crate::workbench::{Command, Event, Failure, FileProblem, Halt, Level, RepairWish, Snapshot, Ticket};
 use std::sync::Arc;
 
 fn stage(keys: &str) -> Stage {
@@ -306,6 +306,31 @@ fn failures_are_told_with_their_remedy() {
     stage.send(Message::Now(1_000_000 + 20_000));
     assert_eq!(stage.model.notices.current(stage.model.now), None);
     assert!(stage.keys("M").screen().contains("the run is locked"));
+}
+
+#[test]
+fn files_that_are_wrong_are_told_when_they_come_and_counted_as_long_as_they_are() {
+    let problem = FileProblem {
+        path: "02_b.sh".to_owned(),
+        what: "it has the same id as 02_b.py, which is kept".to_owned(),
+        remedy: "rename one of the two".to_owned(),
+        level: Level::Error,
+    };
+    let mut stage = stage("");
+    assert!(!stage.screen().contains("problem"));
+    let wrong = Snapshot { problems: vec![problem.clone()], ..churn() };
+    stage.event(Event::Snapshot(Arc::new(wrong.clone())));
+    let notice = stage.model.notices.current(stage.model.now).unwrap();
+    assert_eq!(notice.text, "02_b.sh: it has the same id as 02_b.py, which is kept; rename one of the two");
+    assert!(stage.screen().lines().next().unwrap().contains("! 1 problem "));
+    let other = FileProblem { path: "03.sh".to_owned(), ..problem };
+    let more = Snapshot { problems: [wrong.problems, vec![other]].concat(), ..churn() };
+    stage.event(Event::Snapshot(Arc::new(more)));
+    assert_eq!(stage.model.notices.all().count(), 2);
+    assert!(stage.screen().lines().next().unwrap().contains("! 2 problems "));
+    stage.event(Event::Snapshot(Arc::new(churn())));
+    assert!(!stage.screen().lines().next().unwrap().contains("problem"));
+    assert!(stage.keys("M").screen().contains("03.sh: it has the same id"));
 }
 
 #[test]

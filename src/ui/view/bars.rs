@@ -107,6 +107,9 @@ fn activity(pen: &Pen<'_>, model: &Model, room: usize) -> Line<'static> {
     if let Some(step) = &model.playhead {
         parts.push(pen.cut(&format!("{} after {step}", pen.glyphs().pointer), room.max(12), Role::BarStrong));
     }
+    if let count @ 1.. = snapshot.problems.len() {
+        parts.push(pen.span(format!("! {count} problem{}", if count == 1 { "" } else { "s" }), Role::Warning));
+    }
     if !snapshot.engine.unguarded.is_empty() {
         parts.push(pen.span("unguarded", Role::Warning));
     }
