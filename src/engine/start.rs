@@ -18,7 +18,7 @@ use crate::run::{Area, Decision};
 use crate::step::Digest;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 33] = [
+const MODULES: [(&str, &str); 34] = [
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
@@ -41,6 +41,7 @@ const MODULES: [(&str, &str); 33] = [
     ("names", include_str!("worker/names.py")),
     ("packages", include_str!("worker/packages.py")),
     ("piece", include_str!("worker/piece.py")),
+    ("placed", include_str!("worker/placed.py")),
     ("process", include_str!("worker/process.py")),
     ("shown", include_str!("worker/shown.py")),
     ("space", include_str!("worker/space.py")),

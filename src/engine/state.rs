@@ -361,6 +361,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "inline" => "how figures are shown".into(),
         "cwd" => "the working directory".into(),
         "sys:path" => "the module search path".into(),
+        "sys:modules" => "modules that steps put among those imported".into(),
         "sys:argv" => "the arguments of the program".into(),
         "held" => "what steps left open".into(),
         "descriptors" => "open files, by their numbers".into(),

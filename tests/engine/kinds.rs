@@ -547,3 +547,27 @@ fn a_file_that_somebody_takes_away() {
     std::fs::remove_file(run.dir.path().join("given")).unwrap();
     assert_eq!(run.update(&steps).ran, ["3", "4"]);
 }
+
+/// What a step puts into `sys.modules` is imported from there, and who looked for it in vain learns of it.
+#[test]
+fn modules_that_steps_make() {
+    let put = "import sys\nsys.modules['fake'] = type(sys)('fake')";
+    let steps = [put, "import fake\nfake.v = [1]", "fake.v.append(2)", "print(fake.v)"];
+    reaches(&steps, 2, "import fake\nfake.v = [5]");
+    let looks = "try:\n    import fake\n    print('there')\nexcept ImportError:\n    print('not there')";
+    reaches(&["x = 1", looks], 1, put);
+    reaches(&[put, looks], 1, "x = 1");
+    reaches(&["x = 1", &looks.replace("fake", "colorsys")], 1, "import sys\nsys.modules['colorsys'] = None");
+    let class = "import sys\nclass Fake:\n    def __getattr__(self, name): return name + '1'\nsys.modules['fake'] = Fake()";
+    reaches(&[class, "import fake", "print(fake.hello)"], 1, &class.replace("'1'", "'2'"));
+    let loads = "from importlib import machinery, util\nimport sys\nloader = machinery.SourceFileLoader('plug', 'plug.dat')\nm = util.module_from_spec(util.spec_from_loader('plug', loader))\nsys.modules['plug'] = m\nloader.exec_module(m)\ndel m, loader";
+    let file = |value| format!("with open('plug.dat', 'w') as out:\n    out.write('V = [{value}]')");
+    reaches(&[&file(1), loads, "import plug\nplug.V.append(0)", "print(plug.V)"], 1, &file(2));
+}
+
+#[test]
+fn a_pipe_with_a_name_goes_with_its_step() {
+    let (makes, looks) = ("import os\nos.mkfifo('pipe')", "import os\nprint(os.path.exists('pipe'))");
+    reaches(&[makes, looks], 1, "import os");
+    reaches(&["import os", looks], 1, makes);
+}

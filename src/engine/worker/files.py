@@ -275,7 +275,9 @@ class Files:
         note = self
 
         def watching(name: str, how: str) -> None:
-            wrapped: Callable[..., Any] = getattr(os, name)
+            wrapped: Callable[..., Any] | None = getattr(os, name, None)
+            if wrapped is None:
+                return
 
             def call(*args: Any, **kwargs: Any) -> Any:
                 if note.active:
@@ -283,7 +285,10 @@ class Files:
                     if kwargs.get("dir_fd") is None:
                         note.active = False
                         try:
-                            note.note_read(path, how)
+                            if how == "write":
+                                note.note_write(path, how)
+                            else:
+                                note.note_read(path, how)
                         finally:
                             note.active = True
                 return wrapped(*args, **kwargs)
@@ -296,6 +301,8 @@ class Files:
 
         for name in ("stat", "lstat", "access", "readlink"):
             watching(name, "exists")
+        for name in ("mkfifo", "mknod"):
+            watching(name, "write")
         watching("scandir", "list")
         watching("listdir", "list")
 

@@ -16,7 +16,7 @@ import sys
 import types
 from typing import Any, Callable, Collection, Iterable, Mapping
 
-from . import changes, decimals, libraries, module as own_module, names, process, standard, state_of_modules, warned
+from . import changes, decimals, libraries, module as own_module, names, placed, process, standard, state_of_modules, warned
 from .piece import OTHERWISE, USED, Piece, Value
 
 _ABSENT = object()
@@ -83,12 +83,14 @@ class Hidden:
         self.values = values  # what is other than at the beginning, as of the last look
         self.environ = Environ()
         self._environ_seen = self.environ.base
+        self.placed = placed.Placed()
         self.pieces: dict[str, Piece] = {
             "@cwd": Piece(os.getcwd, os.chdir),
             "@sys:path": Piece(lambda: list(sys.path), lambda v: sys.path.__setitem__(slice(None), v)),
             "@sys:argv": Piece(lambda: list(sys.argv), lambda v: sys.argv.__setitem__(slice(None), v)),
             "@recursionlimit": Piece(sys.getrecursionlimit, sys.setrecursionlimit),
             warned.NAME: standard.WARNED.piece(),
+            placed.NAME: self.placed,
             **own_module.pieces(namespace),
             **process.pieces(),
             "@sys:meta_path": standard.called_by_interpreter(lambda: sys.meta_path),
@@ -371,7 +373,6 @@ class Hidden:
                     setattr(held, attribute, base[attribute])
                 else:
                     held.__dict__.pop(attribute, None)
-
 
     def _reset_class(self, module: str, kind: str, attribute: str) -> None:
         was = self.classes.get((module, kind, attribute), _UNKNOWN)

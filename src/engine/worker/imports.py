@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Collection
 
-from . import files, hidden
+from . import files, hidden, piece, placed
 
 
 class Imports:
@@ -15,10 +15,13 @@ class Imports:
         self.files = noted
         self.hidden = held
         self.busy = False
+        self.looked_for: set[str] = set()  # by the step
         self.eager: Collection[str] = ()  # words: modules of these names are followed from their import on
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         self.files.note_import(name, path)
+        self.looked_for.add(name)
+        piece.USED.add(placed.NAME)  # what would have been there is as much of an answer
         if self.busy or (name not in hidden.LIBRARIES and name.rpartition(".")[2] not in self.eager):
             return None
         import importlib.util

@@ -293,6 +293,7 @@ class Worker:
         # Who sets attributes by computed names may do so to a module as soon as it is imported.
         self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
         self.hidden.before_step()
+        self.imports.looked_for.clear()
         decimals.FLAGS.before_step(pre.words)
         self.clock = self._clock(text.tree, filename, pre)
         calls.ASKER.begin(step)
@@ -640,6 +641,7 @@ class Worker:
         """Starts to follow modules that were imported by the step; gives those that were imported at all."""
         fresh = sys.modules.keys() - self.seen_modules if self.hidden.changes.is_changed("") else set()
         tops = {name.split(".")[0] for name in fresh}
+        self.hidden.placed.learn(pre.words, fresh, self.imports.looked_for)
         self.imported = sorted(tops - {name.split(".")[0] for name in self.seen_modules}) if tops else []
         for name in fresh:
             self.seen_modules.add(name)
