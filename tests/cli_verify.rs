@@ -52,3 +52,40 @@ fn what_answers_differently_with_the_same_inputs_is_found_and_marked() {
     4 steps compared with a run from nothing: all equal
     ");
 }
+
+/// The time of a file is nothing that a record has: who shows it holds what it was.
+#[test]
+fn what_is_held_and_is_another_each_time_the_same_is_not_taken_for_chance() {
+    let run = Run::new(&[("01_shows.py", "import os\nprint(os.stat('data').st_mtime_ns // 10 ** 9)\n")]);
+    let touch = |seconds| {
+        let file = std::fs::File::options().append(true).create(true).open(run.file("data")).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+    };
+    touch(1_000_000);
+    run.call("run", &[]);
+    touch(2_000_000);
+    assert_answer!(run.call("verify", &[]), @"
+    01_shows  stdout
+      held  1000000
+      full  2000000
+    1 step compared with a run from nothing: not equal
+    whether 01_shows answers differently each time, `reweave replay DIR --check 2` finds out
+    [exit Some(1)]
+    ");
+    assert_answer!(run.call("replay", &["--check", "2"]), @"
+    01_shows  kept
+        1000000
+    1 step: 1 kept
+    run 2 more times on the side: every step answered the same each time
+    what is held is not what all of these runs gave: 01_shows; `reweave invalidate DIR 01_shows` has it run again
+    ");
+    assert_answer!(run.call("invalidate", &["01_shows"]), @"
+    1 step marked stale
+    ");
+    assert_answer!(run.call("replay", &["--check", "2"]), @"
+    01_shows  ran        [time]  marked by hand
+        2000000
+    1 step: 1 ran
+    run 2 more times on the side: every step answered the same
+    ");
+}

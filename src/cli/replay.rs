@@ -107,15 +107,27 @@ pub fn run(args: Args, context: &Context) -> Result<ExitCode, CliError> {
         let verified = verify::ask(session, Some(check), context)?;
         let times = check.get();
         document["checked"] = json!({"times": times, "answers_differently": verified.roots,
-            "differences": verified.differences, "nondeterministic": verified.nondeterministic});
-        let names: Vec<&str> = verified.roots.iter().map(|id| id.as_str()).collect();
-        Ok(Some(match names.as_slice() {
-            [] => format!("run {times} more times on the side: every step answered the same\n"),
-            names => format!(
-                "run {times} more times on the side: these answer differently with the same inputs, and are marked: {}\n",
-                plain_line(&names.join(", "))
-            ),
-        }))
+            "held_is_another": verified.steady, "differences": verified.differences, "nondeterministic": verified.nondeterministic});
+        let names = |steps: &[StepId]| {
+            let names: Vec<&str> = steps.iter().map(|id| id.as_str()).collect();
+            plain_line(&names.join(", ")).into_owned()
+        };
+        let mut text = format!("run {times} more times on the side: ");
+        text += &match (verified.roots.as_slice(), verified.steady.is_empty()) {
+            ([], true) => "every step answered the same\n".to_owned(),
+            ([], false) => "every step answered the same each time\n".to_owned(),
+            (roots, _) => {
+                format!("these answer differently with the same inputs, and are marked: {}\n", names(roots))
+            }
+        };
+        if let [step, ..] = verified.steady.as_slice() {
+            text += &format!(
+                "what is held is not what all of these runs gave: {}; `reweave invalidate DIR {}` has it run again\n",
+                names(&verified.steady),
+                plain_line(step.as_str())
+            );
+        }
+        Ok(Some(text))
     })
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::session::Session;
 use super::{CliError, Context, Palette, Role};
 use crate::engine::{Difference, Verified};
-use crate::step::{plain, plain_line};
+use crate::step::{StepId, plain, plain_line};
 use crate::workbench::{Command, Event, Options};
 
 /// Check that what is held is what a full run gives
@@ -89,6 +89,13 @@ pub(super) fn text(verified: &Verified, palette: Palette) -> String {
         ),
         (false, _) => writeln!(text, "{} compared with a run from nothing: not equal", steps(verified.compared)),
     };
+    // What is marked is no root that anybody need be told of.
+    let unmarked = |root: &&StepId| verified.differences.iter().any(|difference| difference.id == **root);
+    if let Some(root) = verified.roots.iter().find(unmarked) {
+        let root = plain_line(root.as_str());
+        let _ =
+            writeln!(text, "whether {root} answers differently each time, `reweave replay DIR --check 2` finds out");
+    }
     text
 }
 

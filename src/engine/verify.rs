@@ -26,6 +26,9 @@ pub struct Verified {
     pub nondeterministic: Vec<Difference>,
     /// Steps that differ though all that they read is equal.
     pub roots: Vec<StepId>,
+    /// The same where several full runs gave one answer, and what is held is another: they don't answer differently each time.
+    #[serde(default)]
+    pub steady: Vec<StepId>,
     /// Why the full run could not be kept apart from the run's files by the kernel, if so.
     pub unisolated: Option<String>,
     /// Whether it was stopped before the end.

@@ -1,5 +1,6 @@
 //! The thread that the engine lives in, so that a workbench answers while steps run.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -199,6 +200,7 @@ fn verify(
     new_stop: &Sender<StopHandle>,
 ) -> Result<Verified, EngineError> {
     let mut all = Verified::default();
+    let mut given = Given::default();
     for _ in 0..check.map_or(1, NonZeroU32::get) {
         let verification = engine.verification(tasks, goal, check.is_some())?;
         let _ = new_stop.send(verification.stop_handle());
@@ -207,6 +209,7 @@ fn verify(
                 tell(News::Verifying(step.clone()));
             }
         })?;
+        given.add(&done);
         all.compared = all.compared.max(done.compared);
         all.stopped |= done.stopped;
         all.skipped = done.skipped;
@@ -227,7 +230,29 @@ fn verify(
     }
     all.roots.sort();
     all.roots.dedup();
+    (all.steady, all.roots) = all.roots.into_iter().partition(|step| given.is_one(step));
     Ok(all)
+}
+
+/// What each of several full runs gave where it is not what is held.
+#[derive(Default)]
+struct Given(Vec<BTreeMap<StepId, BTreeMap<String, String>>>);
+
+impl Given {
+    fn add(&mut self, run: &Verified) {
+        let mut answers = BTreeMap::<StepId, BTreeMap<String, String>>::new();
+        for difference in run.differences.iter().chain(&run.nondeterministic) {
+            answers.entry(difference.id.clone()).or_default().insert(difference.what.clone(), difference.full.clone());
+        }
+        self.0.push(answers);
+    }
+
+    /// Whether there are several, all the same for this step.
+    fn is_one(&self, step: &StepId) -> bool {
+        let mut answers = self.0.iter().map(|run| run.get(step));
+        let first = answers.next();
+        self.0.len() > 1 && answers.all(|other| Some(other) == first)
+    }
 }
 
 fn view(engine: &Engine) -> EngineView {

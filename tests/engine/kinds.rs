@@ -558,7 +558,8 @@ fn modules_that_steps_make() {
     reaches(&["x = 1", looks], 1, put);
     reaches(&[put, looks], 1, "x = 1");
     reaches(&["x = 1", &looks.replace("fake", "colorsys")], 1, "import sys\nsys.modules['colorsys'] = None");
-    let class = "import sys\nclass Fake:\n    def __getattr__(self, name): return name + '1'\nsys.modules['fake'] = Fake()";
+    let class =
+        "import sys\nclass Fake:\n    def __getattr__(self, name): return name + '1'\nsys.modules['fake'] = Fake()";
     reaches(&[class, "import fake", "print(fake.hello)"], 1, &class.replace("'1'", "'2'"));
     let loads = "from importlib import machinery, util\nimport sys\nloader = machinery.SourceFileLoader('plug', 'plug.dat')\nm = util.module_from_spec(util.spec_from_loader('plug', loader))\nsys.modules['plug'] = m\nloader.exec_module(m)\ndel m, loader";
     let file = |value| format!("with open('plug.dat', 'w') as out:\n    out.write('V = [{value}]')");
