@@ -8,7 +8,6 @@ A piece that is as it was when the run began is absent.
 from __future__ import annotations
 
 import builtins
-import gc
 import importlib
 import os
 import random
@@ -93,9 +92,7 @@ class Hidden:
             placed.NAME: self.placed,
             **own_module.pieces(namespace),
             **process.pieces(),
-            "@sys:meta_path": standard.called_by_interpreter(lambda: sys.meta_path),
-            "@sys:path_hooks": standard.called_by_interpreter(lambda: sys.path_hooks),
-            "@gc:callbacks": standard.called_by_interpreter(lambda: gc.callbacks),
+            "@hooks": standard.hooks(),
             **standard.REGISTERED.pieces(),
         }
         standard.REGISTERED.install()

@@ -21,6 +21,9 @@ class Held(dict):  # type: ignore[type-arg]
         raise codec.Uncarryable("modules that a step put among those imported")
 
 
+_NOTHING = Held()
+
+
 class Placed(Piece):
     """The piece, and which names it is of. Who looks for a module in vain has read it as well: see `imports.py`."""
 
@@ -46,6 +49,8 @@ class Placed(Piece):
         self._words = {part for name in names for part in name.split(".")}
 
     def _get(self) -> Value:
+        if not self.names:
+            return _NOTHING
         return Held((name, sys.modules[name]) for name in sorted(self.names) if name in sys.modules)
 
     def _put(self, value: Value) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import abc
 import codecs
 import functools
+import gc
+import itertools
+import operator
 import sys
 import types
 from typing import Any, Callable
@@ -254,17 +257,35 @@ def _event_loop() -> Piece | None:
     return Piece(get, put, frozenset("get_event_loop get_event_loop_policy ensure_future gather wait wrap_future nest_asyncio".split()))
 
 
-def called_by_interpreter(held: Callable[[], list[Any]]) -> Piece:
-    """What steps put into a list of what the interpreter calls, and where among the others that is."""
+def _called() -> tuple[list[Any], ...]:
+    """The lists of what the interpreter calls by itself."""
+    return sys.meta_path, sys.path_hooks, gc.callbacks, REGISTERED.hooks
+
+
+def hooks() -> Piece:
+    """What steps put into those, and where among the others that is."""
+    seen: list[Any] = []
+    found: list[Any] = [[]]
+
+    def put_by_steps(part: list[Any], one: Any) -> bool:
+        return part is REGISTERED.hooks or _is_callable_of_steps(one)
 
     def get() -> Value:
-        return [(at, one) for at, one in enumerate(held()) if _is_callable_of_steps(one)]
+        held = _called()
+        now = [*map(len, held), *itertools.chain.from_iterable(held)]
+        if len(now) != len(seen) or not all(map(operator.is_, now, seen)):
+            seen[:] = now
+            found[0] = [(n, at, one) for n, part in enumerate(held) for at, one in enumerate(part) if put_by_steps(part, one)]
+        return found[0]
 
     def put(value: Value) -> None:
-        kept = [one for one in held() if not _is_callable_of_steps(one)]
-        for at, one in value:
-            kept.insert(at, one)
-        held()[:] = kept
+        for n, held in enumerate(_called()):
+            kept = [one for one in held if not put_by_steps(held, one)]
+            for part, at, one in value:
+                if part == n:
+                    kept.insert(at, one)
+            held[:] = kept
+        REGISTERED.listen()
 
     return Piece(get, put)
 
@@ -277,6 +298,7 @@ class _Registered:
         self.is_running: Callable[[], bool] = lambda: False  # whether a step is; filled in by the worker
         self.hooks: list[Any] = []
         self.listens = False
+        self.listen: Callable[[], bool] = lambda: False  # has hooks called, where there are any
         self.handlers: dict[str, Any] = {}
         self.searches: list[Any] = []
         self.classes: list[tuple[Any, Any]] = []
@@ -291,12 +313,15 @@ class _Registered:
                 for hook in list(note.hooks):
                     hook(event, arguments)
 
+        def listen() -> bool:
+            first, note.listens = not note.listens, True
+            if first:
+                audit(dispatch)
+            return first
+
         def addaudithook(hook: Any) -> None:
             """Add a new audit hook callback."""
-            if not note.listens:
-                note.listens = True
-                audit(dispatch)
-            else:
+            if not listen():
                 sys.audit("sys.addaudithook")
             note.hooks.append(hook)
 
@@ -321,6 +346,7 @@ class _Registered:
         abc.ABCMeta.register = register_class  # type: ignore[method-assign,assignment]
         addaudithook.__module__ = "sys"
         sys.addaudithook = addaudithook
+        self.listen = lambda: bool(self.hooks) and listen()
 
     def pieces(self) -> dict[str, Piece]:
         """What was registered."""
@@ -330,12 +356,6 @@ class _Registered:
                 raise ValueError("what was registered stays so")
             for name, handler in value.items():
                 codecs.register_error(name, handler)
-
-        def put_hooks(value: Value) -> None:
-            if value:
-                self.hooks.clear()
-                sys.addaudithook(value[0])
-            self.hooks[:] = value
 
         def put_searches(value: Value) -> None:
             if self.searches != value[: len(self.searches)]:
@@ -351,7 +371,6 @@ class _Registered:
 
         return {
             "@codecs:errors": Piece(lambda: dict(self.handlers), put_handlers),
-            "@sys:audit": Piece(lambda: list(self.hooks), put_hooks),
             "@codecs": Piece(lambda: list(self.searches), put_searches),
             "@abc": Piece(lambda: list(self.classes), put_classes),
         }
