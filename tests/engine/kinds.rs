@@ -575,3 +575,17 @@ fn a_pipe_with_a_name_goes_with_its_step() {
     reaches(&[makes, looks], 1, "import os");
     reaches(&["import os", looks], 1, makes);
 }
+
+/// A list that takes the place of one that is gone lies where that lay.
+#[test]
+fn what_a_step_binds_anew_before_it_fails() {
+    let mut run = Run::new(OnError::Continue);
+    let steps = |first| [("1", first), ("2", "a = None\na = [5]\n1 / 0"), ("3", "print(a)")];
+    assert_eq!(run.update(&steps("a = [1]")).results["3"], "[5]\n None");
+    let told = run.update(&steps("a = [2]"));
+    assert_eq!((told.results["3"].as_str(), told.ran), ("[5]\n None", vec!["1".to_owned()]));
+    // What stands on the line that fails may not have come to run.
+    let steps = |first| [("1", first), ("2", "b = 1 / 0; a = [5]"), ("3", "print(a)")];
+    run.update(&steps("a = [1]"));
+    assert_eq!(run.update(&steps("a = [2]")).results["3"], "[2]\n None");
+}

@@ -26,6 +26,7 @@ class Closure:
         self.modules: set[str] = set()
         self.builtin_names: set[str] = set()
         self.bound: set[str] = set()
+        self.done: frozenset[str] = frozenset()  # what was bound for certain before the statement that failed
         self.dynamic = False
         self.listed = False  # whether it sees which names there are
         self.ordered = False  # whether it sees in which order they came to be there
@@ -190,9 +191,12 @@ class Ahead:
     def until(self, line: int) -> Closure:
         """Only that of the statements that begin before or on a line: those after it did not come to run."""
         found = Closure(self.worker)
-        for statement, part in self.parts:
-            if statement.line <= line:
-                found.merge(part, statement.bound)
+        reached = [(statement, part) for statement, part in self.parts if statement.line <= line]
+        for statement, part in reached:
+            found.merge(part, statement.bound)
+        last = max((statement.line for statement, _ in reached), default=line)
+        # Of several statements on one line, the first may be the one that failed.
+        found.done = next((statement.bound for statement, _ in reached if statement.line == last), frozenset())
         found.merge(self.called, frozenset())
         found.dynamic |= not self.taken.isdisjoint(found.plain)
         return found

@@ -457,7 +457,8 @@ class Worker:
         namespace, known = self.namespace, self.space.components
         hidden_values = self.space.hidden
         own_hidden = dict(hidden_values)
-        certain = set() if failed else pre.bound
+        # A new object may lie where the one before it lay, and by that seem to be the same.
+        certain = pre.done if failed else pre.bound
         after = space.Bindings(namespace)
         bindings = after.since(before)
         rebound = bindings.changed | {n for n in certain if n in namespace}
