@@ -226,7 +226,11 @@ impl Disk {
             .filter_map(|(path, tracked)| {
                 let now = self.now(&path);
                 let is_gone = now == FileContent::Absent && tracked.origin == FileContent::Absent;
-                let can_be_put_back = !matches!(tracked.left, FileContent::External { .. });
+                let can_be_put_back = match &tracked.left {
+                    FileContent::File { digest, .. } => is_gone && self.vault.blob(digest).is_some(),
+                    FileContent::External { .. } => false,
+                    _ => true,
+                };
                 (now != tracked.left && !(is_gone && can_be_put_back)).then_some((path, now))
             })
             .collect()

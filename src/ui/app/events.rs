@@ -9,7 +9,8 @@ use super::state::Way;
 use super::{panes, reviewing};
 use crate::step::{Execution, Kind, Outcome, PatchState, Status, StepId};
 use crate::ui::view::highlight::Language;
-use crate::workbench::{Command, Event, Halt, Level, Snapshot, StepRow, Verdict};
+use crate::workbench::{Command, Event, FileProblem, Halt, Level, Snapshot, StepRow, Verdict};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How many files that are wrong are told one by one when they come at once.
@@ -292,8 +293,10 @@ fn newest(model: &Model, snapshot: &Snapshot) -> Option<crate::step::StepId> {
 /// Tells of files that came to be no steps, or no patches, or stand in doubt. The header tells that there are some as long
 /// as that is so.
 fn tell_problems(model: &mut Model, snapshot: &Snapshot) {
-    let known = &model.run.snapshot.problems;
-    let new = snapshot.problems.iter().filter(|problem| !known.contains(problem)).take(MOST_PROBLEMS);
+    let known: HashSet<(&str, &str)> =
+        model.run.snapshot.problems.iter().map(|problem| (problem.path.as_str(), problem.what.as_str())).collect();
+    let is_new = |problem: &&FileProblem| !known.contains(&(problem.path.as_str(), problem.what.as_str()));
+    let new = snapshot.problems.iter().filter(is_new).take(MOST_PROBLEMS);
     let told: Vec<_> =
         new.map(|problem| (problem.level, format!("{}: {}; {}", problem.path, problem.what, problem.remedy))).collect();
     for (level, text) in told {
