@@ -90,10 +90,9 @@ impl Engine {
                     Verdict::Stale(reasons) => reasons,
                     Verdict::Fresh => match self.changed_file(walk, execution) {
                         Some(path) => vec![Reason::FileChanged { path }],
-                        None => match (self.changed_answer(execution), self.other_installation(walk, execution)) {
-                            (Some(what), _) => vec![Reason::AmbientChanged { what }],
-                            (None, Some(what)) => vec![Reason::InterpreterChanged { what }],
-                            (None, None) => return Some(Choice::Keep(Arc::clone(execution))),
+                        None => match self.otherwise_changed(walk, task, execution) {
+                            Some(reason) => vec![reason],
+                            None => return Some(Choice::Keep(Arc::clone(execution))),
                         },
                     },
                 }
@@ -115,6 +114,16 @@ impl Engine {
             }
         }
         None
+    }
+
+    /// What else of a recorded execution, beside code, names and files, is another now.
+    fn otherwise_changed(&mut self, walk: &Walk<'_>, task: &Task, execution: &Execution) -> Option<Reason> {
+        let answer = self.changed_answer(execution).map(|what| Reason::AmbientChanged { what });
+        let other = answer.or_else(|| {
+            let what = self.other_installation(walk, execution)?;
+            Some(Reason::InterpreterChanged { what })
+        });
+        other.or_else(|| self.surroundings.changed(execution, task, &*self.vault))
     }
 
     /// The first call of a recorded execution whose answer is not kept any more, or is another.

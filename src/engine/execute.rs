@@ -16,6 +16,7 @@ use super::packages;
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
 use super::refusal;
 use super::state::State;
+use super::surroundings::Surroundings;
 use super::task::{EngineError, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use crate::run::Area;
@@ -40,6 +41,7 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a StopHandle,
     pub(super) answers: &'a Answers,
     pub(super) interpreter: &'a str,
+    pub(super) surroundings: &'a Surroundings,
     pub(super) guard: &'a Guard,
 }
 
@@ -129,7 +131,7 @@ pub(super) fn execute(
     };
     let limits = Bounds {
         time: task.timeout.or(bench.settings.timeout),
-        memory: bench.settings.memory,
+        memory: bench.settings.memory.map(|limit| limit.bytes),
         processes: bench.settings.processes,
     };
     let mut answering = Answering::new(Arc::clone(&bench.settings.calls), task.id.clone());
@@ -167,6 +169,7 @@ pub(super) fn execute(
                 execution.effects.extend(bench.guard.put_back(&evidence));
             }
             fail_from_outside(&mut execution, cut);
+            bench.surroundings.note(&mut execution, task, false, bench.vault);
             return Ok(Done { execution: Arc::new(execution), alive: false });
         }
     };
@@ -224,7 +227,12 @@ pub(super) fn execute(
         // Before the record is made: what is put back is not left behind by the step.
         execution.effects.extend(bench.guard.put_back(&evidence));
     }
+    let shows_directory = shows_places(&bench.settings.dir, &execution) || {
+        let path = bench.settings.dir.as_os_str().as_encoded_bytes();
+        memchr::memmem::find(&data, path).is_some()
+    };
     record(bench, &node.state, reply.observation, &mut execution);
+    bench.surroundings.note(&mut execution, task, shows_directory, bench.vault);
     if execution.outcome == Outcome::Done {
         missing_products(bench.disk, task, &mut execution);
     }

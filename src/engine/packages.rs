@@ -53,8 +53,7 @@ struct Started {
 impl Engine {
     /// The interpreter or package that is another than what `execution` ran with, in words.
     pub(super) fn other_installation(&mut self, walk: &Walk<'_>, execution: &Execution) -> Option<String> {
-        let ran = execution.observation.interpreter.as_deref()?;
-        let name = ran.split(';').next().unwrap_or(ran);
+        let name = execution.observation.interpreter.as_deref()?;
         let now = self.present_interpreter()?;
         if name != now {
             return Some(format!("{name}, not {now}"));

@@ -57,7 +57,9 @@ impl Engine {
         if head.is_some() {
             wall::seed_matplotlib(&self.tmp.join("matplotlib"));
         }
-        self.root = Some(Process::start(&self.settings, &Place { base: base.path(), tmp: &self.tmp, wall: head })?);
+        let environment = self.surroundings.environment();
+        let place = Place { base: base.path(), tmp: &self.tmp, environment, wall: head };
+        self.root = Some(Process::start(&self.settings, &place)?);
         self.base = Some(Arc::new(base));
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Starting the interpreter, with the code that runs inside it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +15,12 @@ use super::protocol::{Ask, Done, RootReply};
 use super::stream::{pair, pipe};
 use super::task::{EngineError, Settings};
 use super::wall::{self, WallHead};
-use crate::run::{Area, Decision};
 use crate::step::Digest;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 34] = [
+const MODULES: [(&str, &str); 39] = [
+    ("arrays", include_str!("worker/arrays.py")),
+    ("bytecode", include_str!("worker/bytecode.py")),
     ("calls", include_str!("worker/calls.py")),
     ("changes", include_str!("worker/changes.py")),
     ("closure", include_str!("worker/closure.py")),
@@ -43,7 +45,10 @@ const MODULES: [(&str, &str); 34] = [
     ("piece", include_str!("worker/piece.py")),
     ("placed", include_str!("worker/placed.py")),
     ("process", include_str!("worker/process.py")),
+    ("rebuild", include_str!("worker/rebuild.py")),
+    ("referred", include_str!("worker/referred.py")),
     ("shown", include_str!("worker/shown.py")),
+    ("sink", include_str!("worker/sink.py")),
     ("space", include_str!("worker/space.py")),
     ("standard", include_str!("worker/standard.py")),
     ("state_of_modules", include_str!("worker/state_of_modules.py")),
@@ -55,10 +60,18 @@ const MODULES: [(&str, &str); 34] = [
     ("worker", include_str!("worker/worker.py")),
 ];
 const BOOTSTRAP: &str = include_str!("worker/bootstrap.py");
+/// Counts up when the engine's own side (not the modules above) comes to record, or to judge records, in another way.
+const JUDGED_BY: u8 = 1;
 
-/// Variables that an interpreter can't do without, whatever the policy says of the environment.
-const ALWAYS_THERE: [&str; 10] =
-    ["PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "LD_LIBRARY_PATH", "PYTHON*"];
+/// Stands for the way in which executions are recorded and values kept. What was recorded in another way is no record:
+/// what it says of a step may be less than what counts now, and the digests in it may stand for other things.
+pub fn rules() -> Digest {
+    static RULES: LazyLock<Digest> = LazyLock::new(|| {
+        let modules = MODULES.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+        Digest::of_parts(modules.chain([[JUDGED_BY].as_slice()]))
+    });
+    *RULES
+}
 
 /// What interpreters made of the modules, by their path: another start of the same one need not compile them again.
 /// It comes from before any step ran and goes to no other interpreter, so it gives nobody a power that he had not.
@@ -74,8 +87,8 @@ const NOTE: &str = "worker";
 /// What an interpreter made of the modules at an earlier start.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
-    /// Digest of the modules' own text.
-    sources: Digest,
+    /// Those that the modules follow: see [`rules`].
+    rules: Digest,
     python: PathBuf,
     /// The blob that holds it.
     code: Digest,
@@ -83,21 +96,21 @@ struct Kept {
 
 /// What `python` made of the modules earlier, here or by what the run's vault vouches for; nothing where that is not known.
 /// The interpreter itself looks whether it is of its kind.
-fn made_earlier(sources: &Digest, settings: &Settings) -> Arc<[u8]> {
+fn made_earlier(settings: &Settings) -> Arc<[u8]> {
     let held = compiled().get(&settings.python).cloned();
     held.unwrap_or_else(|| {
         let vault = &settings.vault;
         let kept = vault.note(NOTE).and_then(|note| serde_json::from_slice::<Kept>(&note).ok());
-        let kept = kept.filter(|kept| kept.sources == *sources && kept.python == settings.python);
+        let kept = kept.filter(|kept| kept.rules == rules() && kept.python == settings.python);
         // The note is vouched for, and what it names is known by its content.
         let code = kept.and_then(|kept| vault.blob(&kept.code).filter(|code| Digest::of(code) == kept.code));
         code.unwrap_or_default().into()
     })
 }
 
-fn keep(made: Vec<u8>, sources: Digest, settings: &Settings) {
+fn keep(made: Vec<u8>, settings: &Settings) {
     let code = settings.vault.put_blob(&made);
-    if let Ok(note) = serde_json::to_vec(&Kept { sources, python: settings.python.clone(), code }) {
+    if let Ok(note) = serde_json::to_vec(&Kept { rules: rules(), python: settings.python.clone(), code }) {
         settings.vault.put_note(NOTE, &note);
     }
     compiled().insert(settings.python.clone(), made.into());
@@ -109,6 +122,7 @@ pub(super) struct Place<'a> {
     pub(super) base: &'a Path,
     /// The run's temporary directory.
     pub(super) tmp: &'a Path,
+    pub(super) environment: &'a BTreeMap<OsString, OsString>,
     /// What steps are kept behind; nothing where everything is allowed.
     pub(super) wall: Option<WallHead>,
 }
@@ -122,33 +136,16 @@ impl Process {
         let (life, life_write) = pipe()?;
         let python = &settings.python;
         let mut command = Command::new(python);
-        for (variable, _) in std::env::vars_os() {
-            let name = variable.to_string_lossy();
-            let always = ALWAYS_THERE
-                .iter()
-                .any(|kept| name == *kept || kept.strip_suffix('*').is_some_and(|k| name.starts_with(k)));
-            if !always && settings.policy.decide(Area::Environment, &name) != Decision::Allow {
-                command.env_remove(&variable);
-            }
-        }
         command
             .args(["-s", "-c", BOOTSTRAP])
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(out_write))
             .stderr(Stdio::from(err_write))
-            .env("PYTHONHASHSEED", settings.seed.to_string())
-            .env("PYTHONIOENCODING", "utf-8:surrogateescape")
-            .env("PYTHONUNBUFFERED", "")
-            .env_remove("PYTHONSTARTUP")
-            .env_remove("PYTHONINSPECT")
+            .env_clear()
+            .envs(place.environment)
             .current_dir(&settings.dir);
         if place.wall.is_some() {
             command.env("TMPDIR", place.tmp).env("MPLCONFIGDIR", place.tmp.join("matplotlib"));
-        }
-        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"] {
-            if std::env::var_os(variable).is_none() {
-                command.env(variable, settings.threads.to_string());
-            }
         }
         let child = command.spawn().map_err(|error| EngineError {
             what: format!("the interpreter {} can't be started: {error}", python.display()),
@@ -187,13 +184,12 @@ impl Process {
         let length = u32::try_from(sources.len()).unwrap_or_default().to_le_bytes();
         self.write_all(&length)?;
         self.write_all(&sources)?;
-        let digest = Digest::of(&sources);
-        let known = made_earlier(&digest, settings);
+        let known = made_earlier(settings);
         self.write_all(&u32::try_from(known.len()).unwrap_or_default().to_le_bytes())?;
         self.write_all(&known)?;
         let (_, made): (Done, Vec<u8>) = self.answer_with_data()?;
         if !made.is_empty() {
-            keep(made, digest, settings);
+            keep(made, settings);
         }
         let ignored: Vec<String> = settings.ignore.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let spool = wall::spool(place.base);

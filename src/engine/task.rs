@@ -12,9 +12,25 @@ use serde::{Deserialize, Serialize};
 use super::calls::Calls;
 use super::leave::{Asker, Leaves};
 use super::vault::Vault;
-use crate::run::Policy;
+use crate::run::{Policy, Size};
 pub use crate::step::OnError;
 use crate::step::{Answered, Chunk, Execution, Kind, Name, Question, Reason, StepId, VersionNumber};
+
+/// A limit of memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Memory {
+    /// In bytes.
+    pub bytes: u64,
+    /// As it was set: a share of what is free is another number of bytes each time.
+    pub set: Size,
+}
+
+impl Memory {
+    /// So many bytes.
+    pub fn of(bytes: u64) -> Self {
+        Self { bytes, set: Size::Bytes(bytes) }
+    }
+}
 
 /// What is fixed while an engine lives.
 #[derive(Debug, Clone)]
@@ -29,8 +45,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// Bytes of output that are kept of a step, head and tail.
     pub output_limit: u64,
-    /// Bytes of memory that a running step's process and those that it starts may hold; no limit when `None`.
-    pub memory: Option<u64>,
+    /// Memory that a running step's process and those that it starts may hold; no limit when `None`.
+    pub memory: Option<Memory>,
     /// How many processes a running step may have, its own among them; no limit when `None`.
     pub processes: Option<u64>,
     /// Files that a process may have open; what the system says when `None`.

@@ -20,6 +20,7 @@ use super::pass::Walk;
 use super::process::Process;
 use super::protocol::{CompileReply, RootReply};
 use super::root::name_of;
+use super::surroundings::Surroundings;
 use super::task::{Action, EngineError, Goal, Halt, OnError, Planned, Report, Settings, StopHandle, Task};
 use super::vault::Vault;
 use super::wall;
@@ -40,6 +41,7 @@ const MOST_AGAIN: usize = 3;
 #[derive(Debug)]
 pub struct Engine {
     pub(super) settings: Settings,
+    pub(super) surroundings: Surroundings,
     pub(super) vault: Arc<dyn Vault>,
     pub(super) stop: StopHandle,
     answers: Answers,
@@ -95,8 +97,10 @@ impl Engine {
         let disk = Disk::open(&settings.dir, Arc::clone(&vault));
         let own_files = OwnFiles::of(&settings.dir);
         let guard = Guard::new(&settings.dir);
+        let surroundings = Surroundings::of(&settings);
         Self {
             settings,
+            surroundings,
             vault,
             stop: StopHandle::default(),
             answers: Answers::default(),
@@ -376,6 +380,7 @@ impl Engine {
         Self {
             vault: Arc::clone(&settings.vault),
             settings,
+            surroundings: self.surroundings.clone(),
             stop: StopHandle::default(),
             answers: Answers::default(),
             disk,
@@ -472,6 +477,7 @@ impl Engine {
             stop: &self.stop,
             answers: &self.answers,
             interpreter: &interpreter,
+            surroundings: &self.surroundings,
             guard: &self.guard,
         };
         let done = execute(&mut bench, node, task, why, report)?;

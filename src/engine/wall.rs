@@ -81,7 +81,7 @@ pub(super) fn wanted(settings: &Settings, base: &Path, tmp: &Path, steps: Vec<St
         network: openness(policy, Area::Network),
         process: openness(policy, Area::Process),
         count: settings.processes.is_some(),
-        memory: settings.memory,
+        memory: settings.memory.map(|limit| limit.bytes),
         read,
         write,
     })

@@ -285,6 +285,14 @@ pub struct Observation {
     pub called: Option<StepId>,
     /// The interpreter that ran it.
     pub interpreter: Option<String>,
+    /// How that was started: digest of the seed, the variables that it reads as it starts, and the rules by which was
+    /// recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Digest>,
+    /// What it came by as the run began, of what is neither the steps' nor a file: variables (`@env:HOME`), all of the
+    /// environment (`@env:`), where the run lies (`@cwd`), what it may take (`@limits`) and do (`@policy`).
+    #[serde(skip_serializing_if = "Pairs::is_empty")]
+    pub surroundings: Pairs<Name, Option<Digest>>,
     /// Packages that it could use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<Package>,

@@ -7,7 +7,7 @@ use super::calls::StoreCalls;
 use super::vault::StoreVault;
 use super::{Failure, Options};
 use crate::agent::{AgentCommand, NoAnswer};
-use crate::engine::{Leaves, MemoryVault, OnError, Settings, Vault};
+use crate::engine::{Leaves, Memory, MemoryVault, OnError, Settings, Vault, rules};
 use crate::run::{
     AgentSettings, Area, CONFIG_FILE, Config, ConfigProblem, Decision, Interpreter, PATCHES, RunDir, STORE_DIR,
     UserDirs, choose_interpreter, show,
@@ -81,7 +81,8 @@ impl Setup {
         }
         let python = self.python.as_ref().map_err(Clone::clone)?.path.clone();
         let vault: Arc<dyn Vault> = match self.key() {
-            Some(key) => Arc::new(StoreVault::new(store, key, python.to_string_lossy().into_owned())),
+            // Another reweave may keep values in another way.
+            Some(key) => Arc::new(StoreVault::new(store, key, format!("{} {}", python.display(), rules()))),
             // What would be unpickled tomorrow must be marked, and there is nothing to mark it with.
             None => Arc::new(MemoryVault::default()),
         };
@@ -91,7 +92,7 @@ impl Setup {
             seed: self.config.seed,
             timeout: self.config.limits.timeout,
             output_limit: self.config.limits.output.map_or(u64::MAX, |limit| limit.of(total_memory())),
-            memory: self.config.limits.memory.map(|limit| limit.of(free_memory())),
+            memory: self.config.limits.memory.map(|set| Memory { set, bytes: set.of(free_memory()) }),
             processes: Some(self.config.limits.processes),
             open_files: Some(self.config.limits.open_files),
             file_size: self.config.limits.file_size.map(|limit| limit.of(u64::MAX)),

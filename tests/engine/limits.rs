@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Instant;
 
-use reweave::engine::OnError;
+use reweave::engine::{Memory, OnError};
 
 use super::harness::Run;
 
@@ -18,7 +18,7 @@ fn failure(run: &mut Run, source: &str) -> String {
 
 #[test]
 fn memory_over_the_limit_ends_the_step_and_the_rest_goes_on() {
-    let mut run = Run::with(OnError::Block, |settings| settings.memory = Some(300 << 20));
+    let mut run = Run::with(OnError::Block, |settings| settings.memory = Some(Memory::of(300 << 20)));
     let said = failure(&mut run, "hoard = []\nwhile True:\n    hoard.append(bytearray(20 << 20))\n");
     assert!(said.contains("MemoryLimit: took more memory than its limit of 300 MB; raise it with"), "{said}");
     let said = failure(&mut run, "small = bytearray(1 << 20)\nprint(len(small))\n");

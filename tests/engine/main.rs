@@ -18,11 +18,12 @@ mod process;
 mod verify;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use harness::{Run, outcome};
 use reweave::engine::{OnError, Report};
-use reweave::step::{Outcome, Reason, StepId};
+use reweave::step::{Digest, Outcome, Reason, StepId};
 
 /// After `after` was made of `before`, everything is as in a full run; gives the steps that ran. Both with the
 /// processes of the first update at hand and without them.
@@ -69,6 +70,21 @@ fn a_record_of_another_text_holds_where_the_code_is_the_same() {
     run.update(&[("1", "x = 2"), ("2", "# a remark\ny = x + 1")]);
     run.restart();
     assert_eq!(run.update(&back).ran, [""; 0]);
+}
+
+#[test]
+fn a_record_that_another_reweave_made_is_none() {
+    let steps = [("1", "x = 1"), ("2", "print(x)"), ("3", "y = 2")];
+    let mut run = Run::new(OnError::Block);
+    run.update(&steps);
+    for (held, mark) in run.held.values_mut().flatten().skip(1).zip([Some(Digest::of("other rules")), None]) {
+        Arc::make_mut(held).observation.start = mark;
+    }
+    run.restart();
+    assert_eq!(run.update(&steps).ran, ["2", "3"]);
+    assert_eq!(run.update(&steps).ran, [""; 0]);
+    let why = Reason::InterpreterChanged { what: "another version of reweave".into() };
+    assert_eq!(run.held.values().map(|held| held[0].why.contains(&why)).collect::<Vec<_>>(), [false, true, true]);
 }
 
 #[test]

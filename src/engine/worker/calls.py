@@ -431,7 +431,7 @@ class Agentic:
 
             def call(tool: Any, given: Any) -> Any:
                 made = tool(**given)
-                return asyncio.run_coroutine_threadsafe(made, loop).result() if inspect.isawaitable(made) else made
+                return asyncio.run_coroutine_threadsafe(_awaited(made), loop).result() if inspect.isawaitable(made) else made
 
             def work() -> None:
                 token = _FRAME.set(frame)
@@ -517,9 +517,13 @@ class Agentic:
 Agentic.__module__ = "reweave"
 
 
+async def _awaited(made: typing.Awaitable[Any]) -> Any:
+    return await made
+
+
 def _told(function: Callable[..., Any]) -> dict[str, Any]:
     hints = _get_type_hints(function)
-    parameters = [name for name in _signature(function).parameters]
+    parameters = list(_signature(function).parameters)
     return {
         "name": function.__name__, "signature": str(_signature(function)), "doc": inspect.getdoc(function) or "",
         "parameters": {name: schema(hints.get(name, Any)) for name in parameters},
@@ -640,7 +644,8 @@ def without_recorded(tree: ast.Module) -> ast.Module:
         def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
             return node if node.module == "__future__" else ast.copy_location(ast.Pass(), node)
 
-    return Strip().visit(copy.deepcopy(tree))
+    stripped: ast.Module = Strip().visit(copy.deepcopy(tree))
+    return stripped
 
 
 def install(worker: Any) -> None:

@@ -11,7 +11,7 @@ import atexit
 import sys
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Any, Dict, List, Set
+from typing import Any, Callable
 
 from . import kernel
 
@@ -23,10 +23,10 @@ class Changes:
     """Follows dicts by a key; each is held alive, since it is known by its address."""
 
     def __init__(self) -> None:
-        self._dicts: Dict[str, Dict[str, Any]] = {}
-        self._changed: Set[str] = set()
+        self._dicts: dict[str, dict[str, Any]] = {}
+        self._changed: set[str] = set()
 
-    def follow(self, key: str, held: Dict[str, Any]) -> None:
+    def follow(self, key: str, held: dict[str, Any]) -> None:
         """From now on says when `held` changes."""
         self._dicts[key] = held
 
@@ -35,7 +35,7 @@ class Changes:
         self._dicts.pop(key, None)
         self._changed.discard(key)
 
-    def of(self, key: str) -> Dict[str, Any] | None:
+    def of(self, key: str) -> dict[str, Any] | None:
         """The dict that `key` stands for."""
         return self._dicts.get(key)
 
@@ -47,7 +47,7 @@ class Changes:
         """Whether [`take`] would give `key`."""
         return True
 
-    def take(self) -> Set[str]:
+    def take(self) -> set[str]:
         """The keys whose dicts were changed since this was last asked, or may have been."""
         return set(self._dicts)
 
@@ -58,10 +58,10 @@ class _Versions(Changes):
     def __init__(self, ctypes: Any) -> None:
         super().__init__()
         self._number = ctypes.c_uint64
-        self._views: Dict[str, Any] = {}
-        self._seen: List[int] = []  # in the order of the views
+        self._views: dict[str, Any] = {}
+        self._seen: list[int] = []  # in the order of the views
 
-    def follow(self, key: str, held: Dict[str, Any]) -> None:
+    def follow(self, key: str, held: dict[str, Any]) -> None:
         if key in self._dicts:
             self.forget(key)
         super().follow(key, held)
@@ -80,7 +80,7 @@ class _Versions(Changes):
         view = self._views.get(key)
         return view is not None and view.value != self._seen[list(self._views).index(key)]
 
-    def take(self) -> Set[str]:
+    def take(self) -> set[str]:
         now = list(map(_value, self._views.values()))
         found = self._changed
         self._changed = set()
@@ -95,7 +95,7 @@ class _Watched(Changes):
 
     def __init__(self, ctypes: Any) -> None:
         super().__init__()
-        self._keys: Dict[int, str] = {}
+        self._keys: dict[int, str] = {}
 
         def changed(event: int, address: int, key: object, value: object) -> int:
             found = self._keys.get(address)
@@ -114,7 +114,7 @@ class _Watched(Changes):
         self._api.Py_IncRef(self._object(self._call))
         atexit.register(self._api.PyDict_ClearWatcher, self._watcher)
 
-    def follow(self, key: str, held: Dict[str, Any]) -> None:
+    def follow(self, key: str, held: dict[str, Any]) -> None:
         self.forget(key)
         super().follow(key, held)
         self._keys[id(held)] = key
@@ -130,7 +130,7 @@ class _Watched(Changes):
     def is_changed(self, key: str) -> bool:
         return key in self._changed
 
-    def take(self) -> Set[str]:
+    def take(self) -> set[str]:
         found = self._changed
         self._changed = set()
         return found
@@ -150,13 +150,14 @@ def start() -> Changes:
 
 
 def _works(made: Changes) -> bool:
-    tried: Dict[str, Any] = {"a": 1, "b": [2]}
+    tried: dict[str, Any] = {"a": 1, "b": [2]}
     made.follow("tried", tried)
     said = [made.take()]
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: tried.__setitem__("a", 2), lambda: tried.pop("b"), lambda: tried.update(c=3), lambda: tried.get("a"),
         lambda: exec("global d\nd = 1", tried), lambda: tried.clear(),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for change in changes:
         change()
         said.append(made.take())
     made.forget("tried")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any, Iterable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from . import hidden, names, state_of_modules, walk
 
@@ -78,9 +79,7 @@ class Closure:
         self._add_modules([word for word in self.words if word in sys.modules])
         if self.words & names.DYNAMIC:
             self.dynamic = True
-        if not self.words.isdisjoint(_BY_NAME) or not (
-            self.words.isdisjoint(_PICKLERS) or self.words.isdisjoint(_UNPICKLING)
-        ):
+        if not self.words.isdisjoint(_BY_NAME) or not (self.words.isdisjoint(_PICKLERS) or self.words.isdisjoint(_UNPICKLING)):
             self.listed |= not self.words.isdisjoint(_BY_NAME)
             more = space_.walker.definitions - self.names
             if more:
@@ -135,7 +134,7 @@ class Closure:
         self.listed |= code.listed
         self.ordered |= code.ordered
 
-    def merge(self, other: "Closure", bound: frozenset[str]) -> None:
+    def merge(self, other: Closure, bound: frozenset[str]) -> None:
         """Adds a statement's uses; names that the step bound before it are its own."""
         self.names |= other.names - bound | other.held
         self.held |= other.held
@@ -157,7 +156,7 @@ _CALLED = frozenset("@signals @trace @logging @codecs @codecs:errors @copyreg @s
 _PICKLERS = frozenset("pickle _pickle cloudpickle dill joblib shelve".split())
 _UNPICKLING = frozenset("load loads Unpickler open".split())
 _BY_NAME = frozenset("read_pickle __subclasses__ unittest".split())
-_NOTHING = names.CodeNames(*[frozenset()] * 5)
+_NOTHING = names.joined(())
 
 
 class Ahead:

@@ -7,7 +7,7 @@ import hashlib
 import types
 from typing import Any, NamedTuple
 
-from . import codec, magics
+from . import bytecode, magics
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)  # of texts that are no steps
@@ -27,14 +27,14 @@ class Compiled(NamedTuple):
     def digest(self) -> str:
         """Of what runs: comments, blank lines and other ways to write the same leave it as it is."""
         # The compiler leaves an expression out that does nothing, but the last one is shown.
-        shown = (codec.code_parts(self.tail), self.silent) if self.tail is not None else None
-        return _digest(codec.code_parts(self.code), shown)
+        shown = (bytecode.code_parts(self.tail), self.silent) if self.tail is not None else None
+        return _digest(bytecode.code_parts(self.code), shown)
 
     def digests(self) -> list[str]:
         """That; the same with where the functions stand that are made in it; and with where all of it stands."""
         plain, lines = self.digest(), self.source.splitlines()
-        made = [codec.code_places(code, lines) for code in self.code.co_consts if isinstance(code, types.CodeType)]
-        return [plain, _digest(plain, made), _digest(plain, codec.code_places(self.code, lines))]
+        made = [bytecode.code_places(code, lines) for code in self.code.co_consts if isinstance(code, types.CodeType)]
+        return [plain, _digest(plain, made), _digest(plain, bytecode.code_places(self.code, lines))]
 
     def submodules(self) -> set[str]:
         """What it imports, or may, of packages: whole names."""

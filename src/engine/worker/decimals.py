@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Collection
+from collections.abc import Collection
+from typing import Any, Callable
 
 from .piece import Late, Piece, Value
 

@@ -46,22 +46,34 @@ def describe(error: BaseException, steps: dict[str, str], depth: int = 0) -> dic
         columns = _columns(inner)
         if columns is not None:
             found["columns"] = columns
-    if issubclass(type(error), SyntaxError):
-        if error.filename in steps:
-            found["step"] = steps[error.filename]
-        found["line"] = error.lineno
-        if error.offset:
-            end = getattr(error, "end_offset", None) or error.offset
-            found["columns"] = [error.offset, max(end, error.offset)]
-            if getattr(error, "end_lineno", None):
-                found["end"] = [error.end_lineno, max(end, 1)]
-        found["message"] = text_of(error.msg)
+    if issubclass(kind, SyntaxError):
+        found.update(_syntax(error, steps))
     context = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     group = getattr(error, "exceptions", None)
     if context is None and isinstance(group, tuple) and group and isinstance(group[0], BaseException):
         context = group[0]  # the first of a group stands for all
     if context is not None and depth < 4:
         found["context"] = describe(context, steps, depth + 1)
+    return found
+
+
+def _syntax(error: BaseException, steps: dict[str, str]) -> dict[str, Any]:
+    """Where the code is wrong. A step that raises such an error itself can have put anything into it."""
+
+    def number(name: str) -> int:
+        value = getattr(error, name, None)
+        return value if type(value) is int and 0 < value < 1 << 31 else 0
+
+    found: dict[str, Any] = {"line": number("lineno") or None, "message": text_of(getattr(error, "msg", None))}
+    filename = getattr(error, "filename", None)
+    if type(filename) is str and filename in steps:
+        found["step"] = steps[filename]
+    start = number("offset")
+    if start:
+        end = number("end_offset") or start
+        found["columns"] = [start, max(end, start)]
+        if number("end_lineno"):
+            found["end"] = [number("end_lineno"), end]
     return found
 
 
@@ -73,11 +85,10 @@ def _notes(error: BaseException) -> list[Any]:
 def _frames(start: types.TracebackType | None) -> list[Any]:
     """The frames, those of the worker left out; a deep recursion keeps its two ends."""
     try:
-        frames = traceback.extract_tb(start)
+        frames = [f for f in traceback.extract_tb(start) if not f.filename.startswith("<reweave")]
     except Exception:
         return []
-    frames = [f for f in frames if not f.filename.startswith("<reweave")]
-    return list(frames) if len(frames) <= 60 else [*frames[:30], *frames[-30:]]
+    return frames if len(frames) <= 60 else [*frames[:30], *frames[-30:]]
 
 
 def _facts(error: BaseException, steps: dict[str, str], count: int) -> list[dict[str, Any]]:
@@ -120,7 +131,7 @@ def _attributes(error: BaseException) -> dict[str, str]:
             value = getattr(error, name, None)
         except BaseException:
             continue
-        if value is None or callable(value) and name not in ("obj",):
+        if value is None or (callable(value) and name not in ("obj",)):
             continue
         if name == "obj":
             found["obj_type"] = type(value).__name__
@@ -134,8 +145,9 @@ def _attributes(error: BaseException) -> dict[str, str]:
                 pass
         elif isinstance(value, (str, int, float, bytes)):
             found[name] = text_of(value, 500)
-    if issubclass(type(error), ImportError) and getattr(error, "name", None):
-        found["module_has"] = " ".join(evidence.module_names(error.name))
+    module = getattr(error, "name", None)
+    if issubclass(type(error), ImportError) and module:
+        found["module_has"] = " ".join(evidence.module_names(module))
     if issubclass(type(error), KeyError) and len(error.args) == 1:
         try:
             found["key"] = repr(error.args[0])[:500]
@@ -149,4 +161,4 @@ def remember_source(filename: str, source: str) -> None:
     lines = source.splitlines(True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"  # as it is when they are read from a file
-    linecache.cache[filename] = (len(source), None, lines, filename)  # type: ignore[assignment]
+    linecache.cache[filename] = (len(source), None, lines, filename)

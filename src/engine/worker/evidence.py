@@ -20,6 +20,7 @@ _SOURCE = 2_000_000
 _MISSING = object()
 _PLAIN = (int, float, complex, bool, type(None), str, bytes, bytearray, range, type(Ellipsis))
 _LISTS = (list, tuple, set, frozenset)
+_EMPTY: dict[Any, str] = {list: "[]", tuple: "()", set: "set()", frozenset: "frozenset()"}
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>", "<module>")
 
 
@@ -38,7 +39,7 @@ def short(value: Any, depth: int = 2) -> str:
         return repr(value)
     if kind in _LISTS or _is_mapping(kind):
         if not len(value):
-            return {list: "[]", tuple: "()", set: "set()", frozenset: "frozenset()"}.get(kind, "{}")
+            return _EMPTY.get(kind, "{}")
         if depth == 0:
             return "[…]" if kind is list else "(…)" if kind is tuple else "{…}"
         parts: list[str] = []
@@ -295,6 +296,7 @@ def _receiver(frame: _Frame, statement: ast.stmt, node: ast.AST | None, error: B
     """The expression whose key, index or attribute is not there."""
     nodes = [node] if node is not None else []
     nodes += [child for child in _own(statement) if child is not node]
+    fits: list[ast.Attribute | ast.Subscript]
     if issubclass(type(error), AttributeError):
         name = getattr(error, "name", None) or str(error).rpartition("attribute ")[2].strip("'\"")
         fits = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == name]
@@ -313,7 +315,7 @@ def _receiver(frame: _Frame, statement: ast.stmt, node: ast.AST | None, error: B
 
 def _takes(frame: _Frame, statement: ast.stmt, node: ast.AST | None, message: str) -> list[str]:
     """The names of the parameters of what was called with a keyword argument that it does not take."""
-    before, found, after = message.partition("unexpected keyword argument ")
+    _before, found, after = message.partition("unexpected keyword argument ")
     wanted = after[1:].partition("'")[0]
     if not found:
         return []

@@ -11,8 +11,9 @@ import os
 import stat
 import sys
 from _thread import get_ident as _get_ident
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
@@ -24,9 +25,8 @@ def _own_prefixes() -> tuple[str, ...]:
     """Where the interpreter and its packages live: known by their versions, not by each file."""
     found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     found |= {path for path in sys.path if path}
-    return tuple(sorted(os.path.join(path, "") for path in found if path not in ("", "/", "/usr"))) + (
-        "/proc/", "/sys/", "/dev/", "/usr/lib/", "/usr/share/", "/lib/", "/lib64/", "/etc/",
-    )  # fmt: skip
+    own = sorted(os.path.join(path, "") for path in found if path not in ("", "/", "/usr"))
+    return (*own, "/proc/", "/sys/", "/dev/", "/usr/lib/", "/usr/share/", "/lib/", "/lib64/", "/etc/")
 
 
 class Files:
@@ -35,7 +35,7 @@ class Files:
     def __init__(self, directory: str, spool: str) -> None:
         self.directory = directory
         self.root = os.path.join(directory, "")
-        self.roots = (self.root,)  # that, and where it was before this process moved
+        self.roots: tuple[str, ...] = (self.root,)  # that, and where it was before this process moved
         self.spool = spool  # a directory for copies of files as they were before a step changed them
         self.active = False
         self.ignored: frozenset[str] = frozenset()
@@ -374,7 +374,7 @@ def mark(path: str) -> str:
 
 
 def _on_open(files: Files, args: tuple[Any, ...]) -> None:
-    path, mode, flags = args
+    path, _mode, flags = args
     if isinstance(path, int):
         return
     flags = flags if isinstance(flags, int) else 0

@@ -9,7 +9,8 @@ import os
 import stat
 import sys
 import time
-from typing import Any, Collection
+from collections.abc import Collection
+from typing import Any
 
 from . import codec
 
@@ -139,9 +140,9 @@ class Holdings:
         A pipe or a socket ends for who waits at its other end only when nobody holds this one any more.
         """
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        for number in opened:
-            if _descriptor(number) is not None:
-                os.dup2(nothing, int(number), False)
+        for name in opened:
+            if _descriptor(name) is not None:
+                os.dup2(nothing, int(name), False)
         os.close(nothing)
         for number, offset in offsets.items():
             try:
@@ -172,7 +173,7 @@ def _offset(number: str) -> int:
 
 def _python_threads() -> set[str]:
     try:
-        return {str(thread.native_id) for thread in list(sys.modules["threading"]._active.values())}  # type: ignore[attr-defined]
+        return {str(thread.native_id) for thread in list(sys.modules["threading"]._active.values())}
     except Exception:  # there are none, or a step has put something else there
         return set()
 

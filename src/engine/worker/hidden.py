@@ -13,9 +13,11 @@ import os
 import random
 import sys
 import types
-from typing import Any, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Callable
 
-from . import changes, decimals, libraries, module as own_module, names, placed, process, standard, state_of_modules, warned
+from . import changes, decimals, libraries, names, placed, process, standard, state_of_modules, warned
+from . import module as own_module
 from .piece import OTHERWISE, USED, Piece, Value
 
 _ABSENT = object()
@@ -25,7 +27,9 @@ _UNKNOWN = object()
 SHARED = "@:"
 _PROCESS_WIDE = frozenset(
     ("sys", name)
-    for name in "stdout stderr stdin tracebacklimit excepthook displayhook unraisablehook meta_path path_hooks dont_write_bytecode".split()
+    for name in (
+        "stdout stderr stdin tracebacklimit excepthook displayhook unraisablehook meta_path path_hooks dont_write_bytecode"
+    ).split()
 )
 
 
@@ -252,7 +256,8 @@ class Hidden:
                 changed.add(name)
 
         for name, piece in self.pieces.items():
-            if name.startswith(state_of_modules.PREFIX) and name in values and name[len(state_of_modules.PREFIX) :] not in reached:
+            own = name[len(state_of_modules.PREFIX) :] if name.startswith(state_of_modules.PREFIX) else None
+            if own is not None and name in values and own not in reached:
                 continue
             value = piece.get()
             note(name, _ABSENT if _same(value, self.base.get(name, _ABSENT)) else value)
@@ -281,18 +286,20 @@ class Hidden:
                 if isinstance(key, str) and key not in _MODULE_OWN and (name, key) not in libraries.MADE_LATE:
                     was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
                     # What a library had of itself it uses, and may be used by any other.
-                    changed_in = (name, key) in self.replaced or name not in self.local and key in self.set_by_steps and was is not _ABSENT
-                    shared = (name, key) in _PROCESS_WIDE or name != "builtins" and (callable(was) or callable(now) or changed_in)
-                    piece, other = f"{SHARED}{name}.{key}", f"@{name}.{key}"
+                    by_steps = name not in self.local and key in self.set_by_steps and was is not _ABSENT
+                    changed_in = by_steps or (name, key) in self.replaced
+                    called = callable(was) or callable(now) or changed_in
+                    shared = (name, key) in _PROCESS_WIDE or (name != "builtins" and called)
+                    told, other = f"{SHARED}{name}.{key}", f"@{name}.{key}"
                     if not shared:
-                        piece, other = other, piece
+                        told, other = other, told
                     note(other, _ABSENT)
                     if now is _ABSENT:
-                        note(piece, None)
+                        note(told, None)
                     elif was is not now and ((name, key) in self.submodules or not _is_submodule(name, key, now)):
-                        note(piece, now)
+                        note(told, now)
                     else:
-                        note(piece, _ABSENT)
+                        note(told, _ABSENT)
         for (name, kind, key), was in self.classes.items():
             now = _class_attribute(name, kind, key)
             note(f"{SHARED}{name}:{kind}.{key}", _ABSENT if now is was else None if now is _ABSENT else now)
@@ -425,7 +432,8 @@ def _same(left: Value, right: Value) -> bool:
 
 # Pieces whose values hold nothing that could change in place: one that is equal to what it was is what it was.
 PLAIN = process.PLAIN.union(
-    (name for name, late in libraries.LATE.items() if late.plain), "@random @cwd @sys:path @sys:argv @recursionlimit @inline".split()
+    (name for name, late in libraries.LATE.items() if late.plain),
+    "@random @cwd @sys:path @sys:argv @recursionlimit @inline".split(),
 )
 LIBRARIES = frozenset(late.module for late in libraries.LATE.values())
 BUILTINS = set(vars(builtins))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import types
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from . import shown
 

@@ -54,7 +54,7 @@ def _pandas() -> Piece | None:
     if config is None or not hasattr(config, "_global_config"):
         return None
 
-    seen: list[Any] = [None, None]
+    seen: list[dict[str, Any]] = [{}, {}]
 
     def nested(tree: Any) -> Any:
         return {key: nested(value) for key, value in tree.items()} if isinstance(tree, dict) else tree

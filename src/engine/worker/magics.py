@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 import types
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from . import ipython
 
@@ -38,7 +39,9 @@ def parse(source: str, filename: str) -> tuple[ast.Module, str]:
 
 
 def _parse(source: str, filename: str) -> ast.Module:
-    return compile(source, filename, "exec", flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)  # type: ignore[return-value]
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree: ast.Module = compile(source, filename, "exec", flags=flags, dont_inherit=True)
+    return tree
 
 
 def translate(source: str) -> str:
@@ -72,7 +75,7 @@ def _timeit_cell(rest: str, body: list[str]) -> str:
     # What a timed body binds stays in it, as with `timeit`.
     indented = "".join("    " + line if line.strip() else line for line in body)
     setup = rest if rest and not rest.startswith("-") else "pass"
-    return f"def _timed():\n{indented.rstrip(chr(10))}\n    {setup if setup != 'pass' else 'pass'}\nget_ipython().timeit(_timed); del _timed\n"
+    return f"def _timed():\n{indented.rstrip(chr(10))}\n    {setup}\nget_ipython().timeit(_timed); del _timed\n"
 
 
 def _capture_cell(rest: str, body: list[str]) -> str:
@@ -206,7 +209,8 @@ class Shell:
 
     @property
     def user_ns(self) -> dict[str, Any]:
-        return self._worker.namespace
+        namespace: dict[str, Any] = self._worker.namespace
+        return namespace
 
     def enable_gui(self, gui: str | None = None) -> None:
         """Figures are shown by what steps do, not in windows."""
@@ -352,7 +356,9 @@ def run_async(tree: ast.Module, filename: str, namespace: dict[str, Any]) -> Any
     import asyncio  # a third of a start, which few need
 
     body = list(tree.body)
-    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    last = body[-1] if body and isinstance(body[-1], ast.Expr) else None
+    if last is not None:
+        body.pop()
 
     async def run() -> Any:
         head = compile(ast.Module(body, tree.type_ignores), filename, "exec",

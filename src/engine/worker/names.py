@@ -5,7 +5,8 @@ from __future__ import annotations
 import dis
 import sys
 import types
-from typing import Any, FrozenSet, Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from . import lookups
 
@@ -41,12 +42,12 @@ ATTRIBUTE_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ vars __di
 class CodeNames(NamedTuple):
     """What one code object, with those nested in it, names."""
 
-    loads: FrozenSet[str]
-    stores: FrozenSet[str]
-    words: FrozenSet[str]  # every name and identifier-like constant: attributes, imports, keywords
-    global_stores: FrozenSet[str]  # stored with `global` in a function
-    attributes: FrozenSet[str]  # attributes set or deleted
-    plain: FrozenSet[str] = frozenset()  # of DYNAMIC, left out of the words: as builtins they do only what is told here
+    loads: frozenset[str]
+    stores: frozenset[str]
+    words: frozenset[str]  # every name and identifier-like constant: attributes, imports, keywords
+    global_stores: frozenset[str]  # stored with `global` in a function
+    attributes: frozenset[str]  # attributes set or deleted
+    plain: frozenset[str] = frozenset()  # of DYNAMIC, left out of the words: as builtins they do only what is told here
     listed: bool = False  # whether it sees which names there are
     ordered: bool = False  # whether it sees in which order they came to be there
 
@@ -67,8 +68,16 @@ def joined(parts: Iterable[CodeNames]) -> CodeNames:
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
-    sets = (frozenset().union(*(part[i] for part in parts)) for i in range(6))
-    return CodeNames(*sets, any(part.listed for part in parts), any(part.ordered for part in parts))
+    return CodeNames(
+        frozenset().union(*(part.loads for part in parts)),
+        frozenset().union(*(part.stores for part in parts)),
+        frozenset().union(*(part.words for part in parts)),
+        frozenset().union(*(part.global_stores for part in parts)),
+        frozenset().union(*(part.attributes for part in parts)),
+        frozenset().union(*(part.plain for part in parts)),
+        any(part.listed for part in parts),
+        any(part.ordered for part in parts),
+    )
 
 
 def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
@@ -133,8 +142,10 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
     for const in code.co_consts:
         if not isinstance(const, types.CodeType):
             _constant_words(const, words)
-    sets = (loads, stores, words, global_stores, attributes, plain)
-    return CodeNames(*map(frozenset, sets), listed, ordered)
+    return CodeNames(
+        frozenset(loads), frozenset(stores), frozenset(words), frozenset(global_stores), frozenset(attributes), frozenset(plain),
+        listed, ordered,
+    )  # fmt: skip
 
 
 def _constant_words(const: Any, words: set[str]) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import types
+from collections.abc import Iterable
 from importlib.machinery import PathFinder
-from typing import Any, Iterable, NamedTuple
+from typing import Any, NamedTuple
 
 from . import walk
 
@@ -41,7 +42,7 @@ class Packages:
     def learn(self, module: types.ModuleType) -> None:
         """Notes which others a module that was imported names."""
         name = getattr(module, "__name__", None)
-        if not walk.is_foreign(name):
+        if name is None or not walk.is_foreign(name):
             return
         uses = self._uses.setdefault(name.partition(".")[0], set())
         for value in list(vars(module).values()):
@@ -51,7 +52,7 @@ class Packages:
                 maker = value.__name__
             elif kind in _DEFINED or isinstance(value, type):
                 maker = getattr(value, "__module__", None)
-            if walk.is_foreign(maker):
+            if maker is not None and walk.is_foreign(maker):
                 uses.add(maker.partition(".")[0])
 
     def used_by(self, tops: Iterable[str]) -> list[Package]:

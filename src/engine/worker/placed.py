@@ -6,7 +6,8 @@ Who imports one by its name has it, though no file of that name is to be found.
 from __future__ import annotations
 
 import sys
-from typing import Any, Collection
+from collections.abc import Collection
+from typing import Any
 
 from . import codec
 from .piece import OTHERWISE, Piece, Value
@@ -27,7 +28,7 @@ _NOTHING = Held()
 class Placed(Piece):
     """The piece, and which names it is of. Who looks for a module in vain has read it as well: see `imports.py`."""
 
-    __slots__ = ("names", "_words")
+    __slots__ = ("_words", "names")
 
     def __init__(self) -> None:
         super().__init__(self._get, self._put, OTHERWISE)

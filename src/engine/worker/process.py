@@ -44,7 +44,9 @@ def _signals() -> Piece:
 
     def get() -> Value:
         now = tuple(map(_getsignal, _SIGNALS))
-        return {} if now == first else {int(n): held for n, held, was in zip(_SIGNALS, now, first) if held is not was and held != was}
+        if now == first:
+            return {}
+        return {int(n): held for n, held, was in zip(_SIGNALS, now, first) if held is not was and held != was}
 
     def put(value: Value) -> None:
         for number, was in zip(_SIGNALS, first):
@@ -74,7 +76,7 @@ def _set_faults(on: Value) -> None:
 def pieces() -> dict[str, Piece]:
     """Those that there are from the beginning."""
     return {
-        "@umask": Piece(_get_umask, lambda value: _umask(value) and None),
+        "@umask": Piece(_get_umask, _umask),
         "@gc": Piece(lambda: (gc.isenabled(), gc.get_threshold(), gc.get_debug()), _set_gc),
         "@switchinterval": Piece(sys.getswitchinterval, sys.setswitchinterval),
         "@timezone": Piece(_zone, _set_zone),

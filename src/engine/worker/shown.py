@@ -38,11 +38,8 @@ class Shown:
             return
         for number in pyplot.get_fignums():
             figure = pyplot.figure(number)
-            item = {"repr": f"<Figure {number}>", "mime": {}}
             picture = figure_png(figure)
-            if picture:
-                item["mime"]["image/png"] = picture
-            self.items.append(item)
+            self.items.append({"repr": f"<Figure {number}>", "mime": {"image/png": picture} if picture else {}})
         if close:
             pyplot.close("all")
 

@@ -6,12 +6,13 @@ A name that starts with `@` stands for hidden state (see `hidden.py`); it takes 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from itertools import compress
 from operator import ne
-from typing import Any, Iterable, NamedTuple
+from typing import Any, NamedTuple
 
 from . import codec, walk
-from .codec import identity
+from .referred import identity
 
 HIDDEN = frozenset(
     "__name__ __builtins__ __file__ __doc__ __package__ __loader__ __spec__ __annotations__ __annotate__ "
@@ -34,7 +35,7 @@ class Bindings:
     def names(self) -> list[str]:
         return list(self._keys)
 
-    def since(self, before: "Bindings") -> "Bound":
+    def since(self, before: Bindings) -> Bound:
         """What became of the names that stood there `before`."""
         keys, ids, count = self._keys, self._ids, len(before._keys)
         if keys[:count] == before._keys:
@@ -241,7 +242,8 @@ class Space:
             for name in names:
                 self.components[name] = component
                 old = before.get(name)
-                if old is None or (old.digest, old.placed, old.members) != (component.digest, component.placed, component.members):
+                alike = old is not None and old.digest == component.digest and old.placed == component.placed
+                if old is None or not alike or old.members != component.members:
                     changed.add(name)
         return changed
 

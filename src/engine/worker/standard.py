@@ -95,7 +95,9 @@ def _logging() -> Piece | None:
     def put(value: Value) -> None:
         off, wanted, live = value
         _, now, present = get()
-        alike = {name: parts[3] for name, parts in now.items() if parts[3]} == {name: parts[3] for name, parts in wanted.items() if parts[3]}
+        alike = {name: parts[3] for name, parts in now.items() if parts[3]} == {
+            name: parts[3] for name, parts in wanted.items() if parts[3]
+        }
         if live or present or not alike:
             raise ValueError("handlers can't be set anew")
         logging.disable(off)
@@ -136,7 +138,7 @@ def _warnings() -> Piece | None:
     return Piece(lambda: list(warnings.filters), put)
 
 
-def _switch(module: str, is_on: str, on: str, off: str) -> Callable[[], "Piece | None"]:
+def _switch(module: str, is_on: str, on: str, off: str) -> Callable[[], Piece | None]:
     """What a module has on or off; who names the module looks at it."""
 
     def make() -> Piece | None:
@@ -150,7 +152,7 @@ def _switch(module: str, is_on: str, on: str, off: str) -> Callable[[], "Piece |
     return make
 
 
-def _tables(module: str, names: list[str], words: str | None) -> Callable[[], "Piece | None"]:
+def _tables(module: str, names: list[str], words: str | None) -> Callable[[], Piece | None]:
     """Tables of a module that functions of it fill, read by those that name one of `words`, or by all."""
 
     def make() -> Piece | None:
@@ -180,7 +182,9 @@ def _start_method() -> Piece | None:
         now = multiprocessing.get_start_method(allow_none=True)
         return None if now == usual else now  # who uses the usual one has it set
 
-    return Piece(get, lambda value: multiprocessing.set_start_method(value, force=True), frozenset(["multiprocessing", "concurrent"]))
+    return Piece(
+        get, lambda value: multiprocessing.set_start_method(value, force=True), frozenset(["multiprocessing", "concurrent"])
+    )
 
 
 def _mime_types() -> Piece | None:
@@ -254,7 +258,9 @@ def _event_loop() -> Piece | None:
             raise ValueError("that a loop was set stays so")
         events.set_event_loop(loop)
 
-    return Piece(get, put, frozenset("get_event_loop get_event_loop_policy ensure_future gather wait wrap_future nest_asyncio".split()))
+    return Piece(
+        get, put, frozenset("get_event_loop get_event_loop_policy ensure_future gather wait wrap_future nest_asyncio".split())
+    )
 
 
 def _called() -> tuple[list[Any], ...]:
@@ -341,9 +347,9 @@ class _Registered:
                 note.classes = [pair for pair in note.classes if pair != (cls, subclass)] + [(cls, subclass)]
             return found
 
-        codecs.register_error, codecs.register = register_error, register  # type: ignore[assignment]
+        codecs.register_error, codecs.register = register_error, register
         register_class.__name__ = register_class.__qualname__ = "register"
-        abc.ABCMeta.register = register_class  # type: ignore[method-assign,assignment]
+        abc.ABCMeta.register = register_class  # type: ignore[method-assign]
         addaudithook.__module__ = "sys"
         sys.addaudithook = addaudithook
         self.listen = lambda: bool(self.hooks) and listen()

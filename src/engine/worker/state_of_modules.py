@@ -11,10 +11,12 @@ import hashlib
 import importlib
 import sys
 import types
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
-from . import codec
+from . import bytecode, codec
 from .piece import OTHERWISE, Piece
+from .sink import Sink, forget_buffer
 
 PREFIX = "@state:"
 _FOLLOWED = (list, dict, set, bytearray, types.ModuleType, types.BuiltinFunctionType)
@@ -33,7 +35,7 @@ class _ByValue(codec.Pickler):
         parts: list[Any] | None = None
         if kind is types.FunctionType:
             if value.__globals__ is self._module.__dict__:
-                code = repr(codec.code_parts(value.__code__))
+                code = repr(bytecode.code_parts(value.__code__))
                 parts = [code, value.__defaults__, value.__kwdefaults__, value.__dict__, value.__closure__]
         elif isinstance(value, type):
             if value.__module__ == name:
@@ -66,16 +68,16 @@ def digest(module: types.ModuleType) -> str:
     """Of all that is not followed otherwise."""
     parts = []
     for name, value in list(module.__dict__.items()):
-        if isinstance(value, _FOLLOWED) or isinstance(name, str) and name.startswith("__") and name.endswith("__"):
+        if isinstance(value, _FOLLOWED) or (isinstance(name, str) and name.startswith("__") and name.endswith("__")):
             continue
-        sink = codec.Sink(True, 0)
+        sink = Sink(True, 0)
         try:
             _ByValue(module, sink).dump(value)
             parts.append((name, sink.digest(())))
         except Exception:  # what has no form as bytes is told by its type
             parts.append((name, type(value).__qualname__))
         finally:
-            codec.forget_buffer()
+            forget_buffer()
     return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import types
-from typing import Any, Iterator, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from . import names
 
@@ -36,8 +37,8 @@ def uses_of(tree: ast.Module, code: types.CodeType, filename: str) -> Uses:
     deferred: dict[str, list[names.CodeNames]] = {}
     bodies = {(c.co_name, c.co_firstlineno): c for c in _codes(code, 2)}
     skip: set[types.CodeType] = set()
-    for node, owner in _plain_definitions(tree.body):
-        body = bodies.get((node.name, node.lineno))
+    for definition, owner in _plain_definitions(tree.body):
+        body = bodies.get((definition.name, definition.lineno))
         if body is not None:
             deferred.setdefault(owner, []).append(names.code_names(body))
             skip.add(body)
@@ -99,9 +100,9 @@ def imports(tree: ast.Module) -> dict[str, str]:
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             others.add(node.id)
         elif not isinstance(node, ast.alias):
-            name = getattr(node, "name", None)  # of a definition, a handler or a pattern
-            if isinstance(name, str):
-                others.add(name)
+            given = getattr(node, "name", None)  # of a definition, a handler or a pattern
+            if isinstance(given, str):
+                others.add(given)
     return {name: target for name, target in found.items() if name not in others}
 
 

@@ -15,10 +15,11 @@ import stat
 import sys
 import types
 import weakref
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
-from . import codec
-from .codec import identity
+from . import arrays, codec, referred
+from .referred import identity
 
 _ATOMIC: set[type] = {
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType,
@@ -40,7 +41,7 @@ _LOOKING = frozenset(map(identity, (eval, exec, globals, locals, vars, dir, __im
 
 def learn_atoms() -> None:
     """Adds immutable types of modules that have been imported meanwhile."""
-    codec.learn_single()
+    referred.learn_single()
     if _imported == [len(sys.modules)]:
         return
     _imported[:] = [len(sys.modules)]
@@ -64,7 +65,6 @@ def learn_atoms() -> None:
         for name in ("generic", "dtype"):
             _immutable_bases.append(getattr(numpy, name))
 
-
     pandas = sys.modules.get("pandas")
     if pandas is not None and not _index_bases and isinstance(getattr(pandas, "Index", None), type):
         _index_bases.append(pandas.Index)
@@ -80,7 +80,7 @@ class Reach:
     """What a walk from one name's value came by."""
 
     # It holds no object alive: when one dies may be something that a step can see.
-    __slots__ = ("ids", "memory", "codes", "refs", "modules", "places", "opaque", "makers", "tops", "dynamic", "dies")
+    __slots__ = ("codes", "dies", "dynamic", "ids", "makers", "memory", "modules", "opaque", "places", "refs", "tops")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -147,7 +147,7 @@ class Walker:
         kinds: set[type] = set()  # of what was met
         makers = found.makers
         ending: dict[type, bool] = {}  # whether a type has a finalizer
-        of_modules: dict[type, dict[int, tuple[str, str]]] = {}  # see `codec.of_module`
+        of_modules: dict[type, dict[int, tuple[str, str]]] = {}  # see `referred.of_module`
         stack = [root]
         while stack:
             value = stack.pop()
@@ -166,7 +166,7 @@ class Walker:
                 makers.add(getattr(value, "__module__", None))
                 continue
             seen.add(number)
-            if number in codec.SINGLE or value is codec.BUILTINS:
+            if number in referred.SINGLE or value is referred.BUILTINS:
                 continue
             if value is namespace:
                 found.opaque = "the namespace itself"
@@ -203,7 +203,7 @@ class Walker:
                     makers.add(value.__module__)
                     if value.__module__ in self.local:
                         found.modules.add(value.__module__)
-                    own_space = not codec.is_of_module(value)
+                    own_space = not referred.is_of_module(value)
                     if own_space or not _is_librarys_own(value):
                         found.ids.add(number)
                         stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
@@ -254,7 +254,7 @@ class Walker:
             if self.local and kind.__module__ in self.local:
                 found.modules.add(kind.__module__)
             if kind not in ending:
-                of_modules[kind] = codec.of_module(kind)
+                of_modules[kind] = referred.of_module(kind)
                 ending[kind] = any("__del__" in base.__dict__ for base in kind.__mro__)
             if number in of_modules[kind]:
                 found.places.add(of_modules[kind][number])
@@ -264,7 +264,7 @@ class Walker:
                 found.dies |= bool(called)
                 # What stands for one is held by nobody else, maybe.
                 stack += [one for one in called if type(one) is weakref.finalize]
-            if (kind.__module__, kind.__name__) in _CHANNELS or issubclass(kind, io.FileIO) and _is_pipe(value):
+            if (kind.__module__, kind.__name__) in _CHANNELS or (issubclass(kind, io.FileIO) and _is_pipe(value)):
                 found.ids.add(identity(_CHANNELS))  # what goes into one comes out of another
             if kind.__name__ == "Context" and kind.__module__ == "decimal" and value is sys.modules["decimal"].getcontext():
                 found.opaque = "the context in which decimals are calculated"
@@ -281,9 +281,10 @@ class Walker:
                     stack.append(referent)
                 del referent
             if _immutable_bases and isinstance(value, tuple(_immutable_bases)):
-                if kind.__name__ == "void" and value.base is not None:  # a row of an array
+                base = getattr(value, "base", None) if kind.__name__ == "void" else None
+                if base is not None:  # a row of an array
                     found.ids.add(number)
-                    stack.append(value.base)
+                    stack.append(base)
                 continue
             special = _special(value, kind)
             if special is not None:
@@ -294,9 +295,9 @@ class Walker:
             if kind.__module__.startswith("pandas.core.internals.blocks"):
                 found.ids.add(number)
                 values = value.values
-                if codec.is_array(values) and not values.dtype.hasobject and codec.copies_on_write():
+                if arrays.is_array(values) and not values.dtype.hasobject and arrays.copies_on_write():
                     # Frames are isolated from one another by copy-on-write, but not from arrays that show them.
-                    found.memory.add(identity(codec.lies_in(values)))
+                    found.memory.add(identity(arrays.lies_in(values)))
                     continue
                 stack.append(values)
                 continue
@@ -344,15 +345,15 @@ def is_foreign(module: Any) -> bool:
 
 def _is_librarys_own(value: types.FunctionType) -> bool:
     """Whether nothing of a step's is in a function of another module."""
-    return value.__closure__ is None or codec.stands_under_its_name(value, value.__globals__["__name__"])
+    return value.__closure__ is None or referred.stands_under_its_name(value, value.__globals__["__name__"])
 
 
 def _is_of_nobody(kind: type) -> bool:
     """Whether a class says that it is of a module which has no such class: a step made it."""
     module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
     if module is builtins:  # so says what `exec` makes in a namespace that has no `__name__`
-        return bool(kind.__flags__ & _MADE_BY_CODE) and not codec.stands_under_its_name(kind, "builtins")
-    return module is None or module is types and kind.__qualname__ not in types.__dict__ and "." not in kind.__qualname__
+        return bool(kind.__flags__ & _MADE_BY_CODE) and not referred.stands_under_its_name(kind, "builtins")
+    return module is None or (module is types and kind.__qualname__ not in types.__dict__ and "." not in kind.__qualname__)
 
 
 _MADE_BY_CODE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`
@@ -374,7 +375,7 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
         return [value], [part for part in gc.get_referents(value) if type(part) is not object]
     array = _array_type()
     if array is not None and isinstance(value, array):
-        base = codec.lies_in(value)
+        base = arrays.lies_in(value)
         more = [base.base] if base.base is not None else []
         if kind is not array:  # a masked one, or of a class that a step made
             more.append(getattr(value, "__dict__", None))
@@ -390,7 +391,8 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
         # Nothing of an index changes but its names; what it keeps beside them are caches, shared with its views.
         parts = getattr(value, "_levels", None)  # of a MultiIndex: each is an index
         if parts is None:
-            parts = value._data if getattr(value, "dtype", None) == object else ()
+            of_objects = getattr(value, "dtype", None) == object  # noqa: E721  # a dtype is equal to it, and not the same
+            parts = getattr(value, "_data", ()) if of_objects else ()
         return [value], [getattr(value, "_name", None), *getattr(value, "_names", ()), *parts]
     return None
 
@@ -416,7 +418,7 @@ def _ends_with_a_deed(value: Any) -> bool:
     if isinstance(value, types.GeneratorType):
         return not _HANDLING.isdisjoint(value.gi_code.co_code[::2])
     try:
-        return not isinstance(value, io.IOBase) or not value.closed and value.writable()
+        return not isinstance(value, io.IOBase) or (not value.closed and value.writable())
     except Exception:  # one that a step made
         return True
 
@@ -434,4 +436,3 @@ def _finalized(value: Any) -> list[Any]:
     """What a `weakref.finalize` is about, what it calls and with what; nothing once it was called."""
     info = weakref.finalize._registry.get(value)  # type: ignore[attr-defined]
     return [] if info is None else [info.weakref(), info.func, info.args, info.kwargs]
-

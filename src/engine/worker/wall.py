@@ -44,7 +44,8 @@ _DEVICES = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom".split()
 
 def _readable() -> list[str]:
     found = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC)]
-    found += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
+    found += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
+    found.append(os.path.dirname(os.path.realpath(sys.executable)))
     found += [path for path in sys.path if path]
     home = os.path.expanduser("~")
     found += [os.path.join(home, name) for name in _HOME]
@@ -211,9 +212,7 @@ def _low(argument: int) -> tuple[int, int, int, int]:
     return (_LOAD, 0, 0, 16 + 8 * argument)
 
 
-def _program(
-    numbers: dict[str, Any], wanted: dict[str, Any], asking: bool, mounted: bool
-) -> "_Program[tuple[int, int, int, int]]":
+def _program(numbers: dict[str, Any], wanted: dict[str, Any], asking: bool, mounted: bool) -> _Program[tuple[int, int, int, int]]:
     allow = (_RETURN, 0, 0, _ALLOW)
     denied = _refuse(errno.EPERM)
     no_access = _refuse(errno.EACCES)
@@ -278,7 +277,7 @@ def _program(
         message = ask if asking and wanted["network"] == "ask" else allow
         on("sendmsg", _low(2), (_ANY, 0, 1, _FAST_OPEN), denied, message)
         on("sendmmsg", _low(3), (_ANY, 0, 1, _FAST_OPEN), denied, message)
-    return program + [allow]
+    return [*program, allow]
 
 
 _NEW_MOUNTS = [428, 429, 430, 431, 432, 433, 438, 442]  # and pidfd_getfd: the same everywhere

@@ -11,13 +11,14 @@ import sys
 import types
 import warnings
 from _thread import get_ident
-from typing import Any, Callable, Dict, Iterator, List, Set, Tuple, Union
+from collections.abc import Iterator
+from typing import Any, Callable, Union
 
 from .piece import OTHERWISE, USED, Piece
 
 NAME = "@warnings:shown"
 # The module, the text, the category and the line; what is shown once wherever it comes from has neither module nor line.
-Shown = Tuple[str, str, Union[str, type], int]
+Shown = tuple[str, str, Union[str, type], int]
 _ANYWHERE = -1
 
 
@@ -25,7 +26,7 @@ class Warned:
     """What was shown before the step that runs, and by it."""
 
     def __init__(self) -> None:
-        self._shown: Set[Shown] = set()
+        self._shown: set[Shown] = set()
         self._asked = False  # whether Python may have kept something since it was last made to forget
         self.forgotten = False  # whether the step had what was shown before it forgotten
         self.listening = False  # whether a step runs: what the worker itself sets off is not shown
@@ -36,7 +37,7 @@ class Warned:
 
         def _showwarnmsg(msg: Any) -> None:
             self._asked = True
-            if not self.listening and get_ident() == main or str(msg.filename).startswith("<reweave"):
+            if (not self.listening and get_ident() == main) or str(msg.filename).startswith("<reweave"):
                 return
             USED.add(NAME)
             if not self._was_shown(msg):
@@ -89,11 +90,11 @@ class Warned:
     def piece(self) -> Piece:
         """What was shown, as hidden state: read by whoever was about to show something."""
 
-        def get() -> List[Shown]:
+        def get() -> list[Shown]:
             self._keep()
             return sorted(self._shown, key=_in_order)
 
-        def put(value: List[Shown]) -> None:
+        def put(value: list[Shown]) -> None:
             self._shown = set(value)
 
         return Piece(get, put, OTHERWISE)
@@ -105,7 +106,7 @@ class Warned:
         self._shown = shown
 
 
-def _kept() -> Iterator[Tuple[str, Dict[Any, Any]]]:
+def _kept() -> Iterator[tuple[str, dict[Any, Any]]]:
     once = getattr(warnings, "onceregistry", None)
     if type(once) is dict:
         yield "", once
@@ -122,12 +123,13 @@ def _is_of_python(key: Any) -> bool:
     return len(kinds) in (2, 3) and kinds[0] is str and issubclass(kinds[1], type) and kinds[2:] in ((), (int,))
 
 
-def _in_order(one: Shown) -> Tuple[str, str, int, str]:
+def _in_order(one: Shown) -> tuple[str, str, int, str]:
     module, text, category, line = one
     return module, text, line, category if isinstance(category, str) else category.__qualname__
 
 
-def _told(module: str, key: Tuple[Any, ...]) -> Shown:
+def _told(module: str, key: tuple[Any, ...]) -> Shown:
     text, category = key[:2]
     own = category.__module__ == "__main__"
-    return module, text, category if own else f"{category.__module__}.{category.__qualname__}", key[2] if len(key) > 2 else _ANYWHERE
+    line = key[2] if len(key) > 2 else _ANYWHERE
+    return module, text, category if own else f"{category.__module__}.{category.__qualname__}", line

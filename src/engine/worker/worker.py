@@ -21,7 +21,34 @@ import time
 import types
 from typing import Any
 
-from . import calls, closure, codec, compiled, decimals, errors, files, held, hidden, imports, inside, kernel, magics, names, packages, piece, shown, space, standard, state_of_modules, uses, walk, wall, wire
+from . import (
+    bytecode,
+    calls,
+    closure,
+    codec,
+    compiled,
+    decimals,
+    errors,
+    files,
+    held,
+    hidden,
+    imports,
+    inside,
+    kernel,
+    magics,
+    names,
+    packages,
+    piece,
+    rebuild,
+    shown,
+    space,
+    standard,
+    state_of_modules,
+    uses,
+    walk,
+    wall,
+    wire,
+)
 
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
@@ -40,7 +67,7 @@ class Worker:
         self.namespace = main.__dict__
         self.namespace["__builtins__"] = builtins
         self.namespace["__file__"] = ""  # another for every step, and in front of all that steps make
-        codec.NAMESPACE = self.namespace
+        rebuild.NAMESPACE = self.namespace
         self.space = space.Space(self.namespace)
         self.hidden = hidden.Hidden(self.space.hidden, self.namespace)
         self.shown = shown.Shown()
@@ -66,7 +93,7 @@ class Worker:
     def set_up(self, message: dict[str, Any]) -> None:
         """Makes the process a run's: directory, seeds, what steps find in builtins."""
         self.directory = self.home = message["dir"]
-        codec.ROOTS.append(os.path.join(self.directory, ""))
+        bytecode.ROOTS.append(os.path.join(self.directory, ""))
         self.seed = message["seed"]
         wall.be_reaper()
         self._take_view(message.get("wall"))
@@ -86,7 +113,7 @@ class Worker:
         magics.install(self)
         calls.install(self)
         self.plain_input, self.stdin = builtins.input, sys.stdin
-        builtins.input = self._input  # type: ignore[assignment]
+        builtins.input = self._input
         os.environ.setdefault("MPLBACKEND", "agg")
         self.hidden.pieces["@inline"] = piece.Piece(
             lambda: self.shown.inline, lambda value: setattr(self.shown, "inline", value)
@@ -244,7 +271,7 @@ class Worker:
         """Works in another directory from now on; what names the old one absolutely still finds that."""
         old, self.directory = self.directory, copy
         self.hidden.move(self.home, copy)
-        codec.ROOTS.append(os.path.join(copy, ""))
+        bytecode.ROOTS.append(os.path.join(copy, ""))
         sys.path[:] = [copy if path == old else path for path in sys.path]
         inner = os.path.relpath(os.getcwd(), old)
         os.chdir(copy if inner.startswith("..") else os.path.join(copy, inner))
@@ -367,11 +394,11 @@ class Worker:
             if len(body) > 1:
                 head = ast.Module(body[:-1], step.tree.type_ignores)
                 code = compile(head, filename, "exec", flags=compiled.FLAGS, dont_inherit=True)
-                codec.learn_constants(code, filename)
+                bytecode.learn_constants(code, filename)
                 exec(code, namespace)
             value = eval(step.tail, namespace)
             return None if step.silent and self.shown.inline else value
-        codec.learn_constants(step.code, filename)
+        bytecode.learn_constants(step.code, filename)
         exec(step.code, namespace)
         return None
 
@@ -409,7 +436,7 @@ class Worker:
         sys.stdout.write(line + "\n")
         return line
 
-    def _clock(self, tree: ast.Module, filename: str, pre: "closure.Closure") -> set[str]:
+    def _clock(self, tree: ast.Module, filename: str, pre: closure.Closure) -> set[str]:
         """What the step may consult that gives another answer each time, by its words; what is recorded does not."""
         if "recorded" not in pre.words:
             return names.clock_words(pre.words) | ({"the collector"} if _shows_collected(tree) else set())
@@ -427,9 +454,13 @@ class Worker:
         self.hidden.seeded = seeded
         for n, followed in pieces.items():
             followed.put(before[n])
-        made = sorted(self.files.relative(path) for path in self.files.writes if path not in known and path.startswith(self.files.root))
+        made = sorted(
+            self.files.relative(path) for path in self.files.writes if path not in known and path.startswith(self.files.root)
+        )
         if made:
-            raise RuntimeError(f"recorded: {name} wrote {', '.join(made[:3])}, which a replay would not: give the content back instead")
+            raise RuntimeError(
+                f"recorded: {name} wrote {', '.join(made[:3])}, which a replay would not: give the content back instead"
+            )
         return value
 
     def _keep_streams(self) -> None:
@@ -452,7 +483,7 @@ class Worker:
     # -- what it used and changed -------------------------------------------------------------------------
 
     def _observe(
-        self, before: "space.Bindings", pre: "closure.Closure", step: compiled.Compiled, failed: bool, filename: str
+        self, before: space.Bindings, pre: closure.Closure, step: compiled.Compiled, failed: bool, filename: str
     ) -> tuple[dict[str, Any], bytes]:
         namespace, known = self.namespace, self.space.components
         hidden_values = self.space.hidden
@@ -506,7 +537,7 @@ class Worker:
         touched = {n for n in loads | hidden_loads if n in known and self._mutable(n)} | rebound | hidden_changed
         # An identity can come back: what may have been stored is looked at whatever it says.
         touched |= {n for n in pre.stores if n in namespace and n not in space.HIDDEN}
-        referred = set()
+        referred: set[str] = set()
         for name in loads:
             component = known.get(name)
             if component is not None:
@@ -615,7 +646,7 @@ class Worker:
         return found
 
     @staticmethod
-    def _seen_names(before: "space.Bindings", in_order: bool) -> list[str]:
+    def _seen_names(before: space.Bindings, in_order: bool) -> list[str]:
         found = [n for n in before.names() if n not in space.HIDDEN and isinstance(n, str)]
         return found if in_order else sorted(found)
 
@@ -638,7 +669,7 @@ class Worker:
             parts.append(f"{os.getpid()} {time.monotonic_ns()}")
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
-    def _learn_modules(self, pre: "closure.Closure", values: dict[str, Any]) -> set[str]:
+    def _learn_modules(self, pre: closure.Closure, values: dict[str, Any]) -> set[str]:
         """Starts to follow modules that were imported by the step; gives those that were imported at all."""
         fresh = sys.modules.keys() - self.seen_modules if self.hidden.changes.is_changed("") else set()
         tops = {name.split(".")[0] for name in fresh}
@@ -671,16 +702,14 @@ class Worker:
             ])  # fmt: skip
         return set(fresh)
 
-    def _follow_containers(self, pre: "closure.Closure") -> None:
+    def _follow_containers(self, pre: closure.Closure) -> None:
         """A list or dict of a module that the step names can change in place: it is state."""
         for name in pre.modules - {"sys", "os", "builtins"}:
             base = self.hidden.modules.get(name)
             if base is not None:
                 self.hidden.unlike(name, [word for word in pre.words if type(base.get(word)) in _CONTAINERS])
 
-    def _hidden_reads(
-        self, pre: "closure.Closure", known: dict[str, Any], changed: set[str]
-    ) -> tuple[set[str], set[str]]:
+    def _hidden_reads(self, pre: closure.Closure, known: dict[str, Any], changed: set[str]) -> tuple[set[str], set[str]]:
         uses_libraries = bool(pre.tops)
         words = pre.words_for_pieces()
         found = {name for name, piece in self.hidden.pieces.items() if piece.is_read_by(words, uses_libraries)}
@@ -688,7 +717,7 @@ class Worker:
         prefixes: set[str] = {hidden.SHARED}
         for name, word in GENERATORS.items():
             # Who draws from a generator changes it.
-            if name in changed and name not in self.hidden.seeded or word in pre.words:
+            if (name in changed and name not in self.hidden.seeded) or word in pre.words:
                 found.add(name)
         found |= self.hidden.used
         environ = self.hidden.environ

@@ -1,0 +1,87 @@
+"""What each process has one of: it is referred to by where it stands, and never brought over as a copy."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from typing import Any, Callable
+
+BUILTINS = vars(builtins)  # what `exec` puts into the namespace that it is given
+
+# Tells objects apart as `id` does, and costs a tenth of it: `id` tells every audit hook that it was called.
+identity: Callable[[Any], int] = object.__hash__
+
+_SINGLE = (
+    ("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("os", "environ"), ("sys", "path"), ("sys", "argv"),
+    # What classes made by `dataclass` hold, and are asked by identity.
+    *[("dataclasses", name) for name in (
+        "MISSING", "KW_ONLY", "_EMPTY_METADATA", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR", "_HAS_DEFAULT_FACTORY",
+    )],
+)  # fmt: skip
+
+SINGLE: dict[int, tuple[str, str]] = {}  # objects that a library has one of: without state, or `hidden.py` follows it
+
+
+def learn_single() -> None:
+    """Finds those of modules that were imported meanwhile, or that took the place of others."""
+    SINGLE.clear()
+    for module, name in _SINGLE:
+        value = getattr(sys.modules.get(module), name, None)
+        if value is not None:
+            SINGLE[identity(value)] = (module, name)
+
+
+def is_of_module(value: types.FunctionType) -> bool:
+    """Whether a function looks its names up in a module. One that code in a namespace of its own defined does not: what
+    `exec` is given, `runpy`, and what `namedtuple` makes its classes with."""
+    home = value.__globals__.get("__name__")
+    return type(home) is str and getattr(sys.modules.get(home), "__dict__", None) is value.__globals__
+
+
+def stands_under_its_name(value: Any, module: Any) -> bool:
+    """Whether a function or class is what a module itself holds under its name.
+
+    A function that is not was made for a step: `functools.wraps`, `contextmanager`, `singledispatch` and their like keep the
+    step's functions and values in the cells of a function of theirs.
+    """
+    here: Any = sys.modules.get(module) if type(module) is str else None
+    for part in value.__qualname__.split("."):
+        here = getattr(here, "__dict__", {}).get(part)
+    return here is value or getattr(here, "__func__", None) is value
+
+
+_of_modules: dict[type, tuple[int, dict[int, tuple[str, str]]]] = {}
+
+
+def of_module(kind: type) -> dict[int, tuple[str, str]]:
+    """The objects of a class that the module which has the class, or a package that this is in, has under a name: another
+    process has its own (`calendar.c`, `json._default_encoder`). By identity: where they stand."""
+    homes, name = [], kind.__module__ if type(kind.__module__) is str else ""
+    while name and name not in ("__main__", "builtins"):
+        homes.append((name, getattr(sys.modules.get(name), "__dict__", {})))
+        name = name.rpartition(".")[0]
+    size = sum(len(held) for _, held in homes)
+    known = _of_modules.get(kind)
+    if known is None or known[0] != size:
+        found = {
+            identity(value): (home, word) for home, held in homes for word, value in [*held.items()] if type(value) is kind
+        }  # fmt: skip
+        known = _of_modules[kind] = (size, found)
+    return known[1]
+
+
+def is_found_again(value: Any) -> bool:
+    """Whether what stands for an object in a pickle finds the very object."""
+    reduced = value.__reduce_ex__(4)
+    return isinstance(reduced, str) or reduced[0](*reduced[1]) is value
+
+
+def named_nan(name: bytes) -> Any:
+    """What others hold as their "not a number"."""
+    module, _, word = name.decode().rpartition(".")
+    return getattr(sys.modules.get(module), word, None) if module else None
+
+
+def name_of_nan(value: float) -> bytes | None:
+    return next((name for name in (b"numpy.nan", b"math.nan") if named_nan(name) is value), None)

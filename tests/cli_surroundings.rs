@@ -1,0 +1,148 @@
+//! The environment, how the interpreter is started, where the run lies and what steps may take: where one of these is
+//! another, what came by it runs again, and nothing else does.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::Run;
+use serde_json::Value;
+
+const PLAIN: (&str, &str) = ("02_plain.py", "x = 1\n");
+
+fn steps(dir: &Path, environment: &[(&str, &str)]) -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reweave"));
+    command.args(["run", ".", "--json"]).current_dir(dir).envs(environment.iter().copied());
+    let done = command.output().unwrap();
+    let told: Value = serde_json::from_slice(&done.stdout).unwrap();
+    told["steps"].as_array().unwrap().clone()
+}
+
+fn word<'a>(step: &'a Value, key: &str) -> &'a str {
+    step[key].as_str().unwrap_or_default().trim()
+}
+
+/// What of a run went again in another environment, each with why.
+fn again(dir: &Path, environment: &[(&str, &str)]) -> Vec<String> {
+    let ran = steps(dir, environment).into_iter().filter(|step| step["ran"] == true);
+    ran.map(|step| format!("{}: {}", word(&step, "id"), word(&step, "why"))).collect()
+}
+
+/// A step that comes by it gives in the second environment what a run from nothing gives there. Tells what ran again.
+fn follows(code: &str, first: &[(&str, &str)], second: &[(&str, &str)]) -> Vec<String> {
+    let run = Run::new(&[("01_look.py", code), PLAIN]);
+    let before = steps(run.path(), first);
+    let ran = again(run.path(), second);
+    let after = steps(run.path(), second);
+    assert_eq!(after.iter().filter(|step| step["ran"] == true).count(), 0, "{code}: runs each time");
+    let fresh = Run::new(&[("01_look.py", code), PLAIN]);
+    let truth = steps(fresh.path(), second);
+    assert_eq!(word(&after[0], "stdout"), word(&truth[0], "stdout"), "{code}");
+    assert_ne!(word(&after[0], "stdout"), word(&before[0], "stdout"), "{code}: nothing to see");
+    ran
+}
+
+#[test]
+fn a_variable_counts_for_who_looks_at_it() {
+    let get = "import os\nprint(os.environ.get('A_WORD'))\n";
+    let (one, two) = ([("A_WORD", "1")], [("A_WORD", "2")]);
+    let why = ["01_look: environment variable A_WORD changed"];
+    assert_eq!(follows(get, &one, &two), why);
+    assert_eq!(follows(get, &[], &two), why);
+    assert_eq!(follows(get, &one, &[]), why);
+    let user = "import getpass\nprint(getpass.getuser())\n";
+    let why = ["01_look: environment variable LOGNAME changed"];
+    assert_eq!(follows(user, &[("LOGNAME", "one")], &[("LOGNAME", "two")]), why);
+    let all = ["01_look: the environment changed"];
+    assert_eq!(follows("import os\nprint('A_WORD' in sorted(os.environ))\n", &[], &two), all);
+    assert_eq!(follows("import subprocess\nprint(subprocess.getoutput('echo $A_WORD'))\n", &one, &two), all);
+    assert_eq!(follows("import os\nprint(os.popen('echo $A_WORD').read())\n", &one, &two), all);
+}
+
+#[test]
+fn what_a_step_set_itself_counts_as_that() {
+    let set = "import os\nos.environ['A_WORD'] = 'set'\nprint(os.environ['A_WORD'])\n";
+    let run = Run::new(&[("01_set.py", set), ("02_get.py", "print(os.environ['A_WORD'])\n")]);
+    steps(run.path(), &[("A_WORD", "1")]);
+    let after = steps(run.path(), &[("A_WORD", "2")]);
+    assert_eq!(word(&after[1], "stdout"), "set");
+    assert_eq!(after[1]["ran"], false);
+}
+
+#[test]
+fn how_the_interpreter_is_started_counts_for_all() {
+    let all = |why: &str| vec![format!("01_look: ran with {why}"), format!("02_plain: ran with {why}")];
+    let hour = "import time\nprint(time.localtime(0).tm_hour)\n";
+    assert_eq!(follows(hour, &[("TZ", "UTC0")], &[("TZ", "XYZ-9")]), all("TZ=UTC0, not XYZ-9"));
+    let home = "import os\nprint(os.path.expanduser('~'))\n";
+    assert_eq!(follows(home, &[("HOME", "/")], &[("HOME", "/usr")]), all("HOME=/, not /usr"));
+    let asserts = "try:\n    assert 0\n    print('no')\nexcept AssertionError:\n    print('yes')\n";
+    assert_eq!(follows(asserts, &[("PYTHONOPTIMIZE", "")], &[("PYTHONOPTIMIZE", "1")]), all("PYTHONOPTIMIZE=, not 1"));
+    let path = "import sys\nprint('/nowhere' in sys.path)\n";
+    assert_eq!(follows(path, &[], &[("PYTHONPATH", "/nowhere")]), all("PYTHONPATH not set, and now it is /nowhere"));
+}
+
+#[test]
+fn the_terminal_that_it_is_run_in_is_none_of_the_run() {
+    let run = Run::new(&[(
+        "01_all.py",
+        "import os, subprocess\nprint(len(os.environ), subprocess.getoutput('env | wc -l'))\n",
+    )]);
+    let terminal =
+        [("TERM", "xterm"), ("SHLVL", "3"), ("PWD", "/"), ("TMUX_PANE", "%1"), ("COLUMNS", "90"), ("WINDOWID", "7")];
+    steps(run.path(), &[("TERM", "tmux-256color"), ("SHLVL", "1")]);
+    assert_eq!(again(run.path(), &terminal), [""; 0]);
+}
+
+#[test]
+fn the_seed_counts() {
+    let run = Run::new(&[("01_draw.py", "import random\nprint(random.random(), {'a', 'b', 'c'})\n")]);
+    let seeded = |seed: u32| fs::write(run.path().join("reweave.toml"), format!("seed = {seed}\n")).unwrap();
+    let first = steps(run.path(), &[]);
+    seeded(7);
+    assert_eq!(again(run.path(), &[]), ["01_draw: ran with seed=0, not 7"]);
+    let other = steps(run.path(), &[]);
+    assert_ne!(word(&first[0], "stdout"), word(&other[0], "stdout"));
+    // What was had with the first one comes back.
+    seeded(0);
+    let back = steps(run.path(), &[]);
+    assert_eq!((word(&back[0], "stdout"), &back[0]["ran"]), (word(&first[0], "stdout"), &Value::Bool(false)));
+}
+
+#[test]
+fn a_limit_that_was_raised_is_tried() {
+    let open = "files = [open('/dev/null') for _ in range(100)]\nprint(len(files))\n";
+    let slow = "import time\ntime.sleep(0.3)\nprint('done')\n";
+    for (code, low, high) in
+        [(open, "open_files = 60", "open_files = 900"), (slow, "timeout = \"200ms\"", "timeout = \"1m\"")]
+    {
+        let run = Run::new(&[("01_takes.py", code)]);
+        fs::write(run.path().join("reweave.toml"), format!("{low}\n")).unwrap();
+        assert_eq!(steps(run.path(), &[])[0]["status"], "failed", "{low}");
+        assert_eq!(again(run.path(), &[]), [""; 0], "{low}: nothing changed");
+        fs::write(run.path().join("reweave.toml"), format!("{high}\n")).unwrap();
+        assert_eq!(again(run.path(), &[]), ["01_takes: what the step may take changed"], "{high}");
+        assert_eq!(steps(run.path(), &[])[0]["status"], "fresh", "{high}");
+    }
+}
+
+#[test]
+fn a_run_that_was_moved_tells_where_it_is() {
+    let run = Run::new(&[
+        ("01_here.py", "import os\nhere = os.getcwd()\n"),
+        ("02_plain.py", "x = 1\n"),
+        ("03_shows.py", "print(here.endswith('there'))\n"),
+    ]);
+    steps(run.path(), &[]);
+    let place = tempfile::tempdir().unwrap();
+    let there = place.path().join("there");
+    fs::rename(run.path(), &there).unwrap();
+    assert_eq!(again(&there, &[]), ["01_here: where the run lies changed", "03_shows: here changed"]);
+    fs::rename(&there, run.path()).unwrap();
+    assert_eq!(again(run.path(), &[]), [""; 0]);
+}
