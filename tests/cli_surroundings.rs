@@ -64,6 +64,67 @@ fn a_variable_counts_for_who_looks_at_it() {
     assert_eq!(follows("import os\nprint(os.popen('echo $A_WORD').read())\n", &one, &two), all);
 }
 
+const FORKS: &str = "import os
+there, here = os.pipe()
+if os.fork() == 0:
+    os.write(here, LOOKS.encode())
+    os._exit(0)
+os.wait()
+print(os.read(there, 9))
+";
+const POOL: &str = "import multiprocessing, os
+def look(_):
+    return LOOKS
+with multiprocessing.get_context('fork').Pool(1) as pool:
+    print(pool.map(look, [1]))
+";
+
+#[test]
+fn what_a_child_process_looks_at_counts() {
+    let (one, two) = ([("A_WORD", "1")], [("A_WORD", "2")]);
+    for code in [FORKS, POOL] {
+        let code = code.replace("LOOKS", "os.environ['A_WORD']");
+        assert_eq!(follows(&code, &one, &two), ["01_look: the environment changed"]);
+    }
+    let native =
+        "import ctypes\nget = ctypes.CDLL(None).getenv\nget.restype = ctypes.c_char_p\nprint(get(b'A_WORD'))\n";
+    assert_eq!(follows(native, &one, &two), ["01_look: the environment changed"]);
+    assert_eq!(
+        follows("import posix\nprint(posix.environ.get(b'A_WORD'))\n", &one, &two),
+        ["01_look: the environment changed"]
+    );
+}
+
+#[test]
+fn a_file_that_a_child_process_reads_counts() {
+    for code in [FORKS, POOL] {
+        let code = code.replace("LOOKS", "open('data.txt').read()");
+        let run = Run::new(&[("01_look.py", &code), PLAIN, ("data.txt", "1")]);
+        steps(run.path(), &[]);
+        assert_eq!(again(run.path(), &[]), [""; 0]);
+        run.write("data.txt", "2");
+        assert_eq!(again(run.path(), &[]), ["01_look: file data.txt changed"], "{code}");
+        assert!(word(&steps(run.path(), &[])[0], "stdout").contains('2'), "{code}");
+    }
+    // One that an earlier step left running.
+    let serve = "import os
+wants, ask = os.pipe()
+there, here = os.pipe()
+if os.fork() == 0:
+    while os.read(wants, 1):
+        os.write(here, open('data.txt').read().encode())
+";
+    let run = Run::new(&[
+        ("01_serve.py", serve),
+        ("02_ask.py", "os.write(ask, b'x')\nprint(os.read(there, 9))\n"),
+        ("data.txt", "1"),
+    ]);
+    steps(run.path(), &[]);
+    run.write("data.txt", "2");
+    assert_eq!(again(run.path(), &[]).len(), 2);
+    assert_eq!(word(&steps(run.path(), &[])[1], "stdout"), "b'2'");
+}
+
 #[test]
 fn what_a_step_set_itself_counts_as_that() {
     let set = "import os\nos.environ['A_WORD'] = 'set'\nprint(os.environ['A_WORD'])\n";

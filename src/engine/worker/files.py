@@ -5,6 +5,7 @@ The hook observes; it is no wall. It only appends to a list that is empty outsid
 
 from __future__ import annotations
 
+import _posixsubprocess
 import errno
 import hashlib
 import os
@@ -173,7 +174,7 @@ class Files:
         self.note_write(path, effect)
 
     def note_everything(self) -> None:
-        """Another program may read and change any file of the run: all are read, and kept as they are."""
+        """Another process may read and change any file of the run: all are read, and kept as they are."""
         if self.everything:
             return
         self.everything = True
@@ -299,6 +300,14 @@ class Files:
                 if wrapped in group:
                     group.add(call)
 
+        start = _posixsubprocess.fork_exec
+
+        def fork_exec(*args: Any) -> Any:
+            note._hook("os.fork", ())  # as `multiprocessing` starts its servers and workers
+            return start(*args)
+
+        fork_exec.__module__, fork_exec.__doc__ = "_posixsubprocess", start.__doc__
+        _posixsubprocess.fork_exec = fork_exec
         for name in ("stat", "lstat", "access", "readlink"):
             watching(name, "exists")
         for name in ("mkfifo", "mknod"):
@@ -467,6 +476,11 @@ def _on_process(files: Files, args: tuple[Any, ...]) -> None:
         files.effects.append(("process", [repr(args[0])[:200]]))
 
 
+def _on_another(files: Files, args: tuple[Any, ...]) -> None:
+    """A process, or code, whose doings raise no event here."""
+    files.note_everything()
+
+
 def _on_connect(files: Files, args: tuple[Any, ...]) -> None:
     address = args[1] if len(args) > 1 else ""
     files.effects.append(("connect", repr(address)[:200]))
@@ -550,10 +564,13 @@ _HANDLERS: dict[str, Callable[[Files, tuple[Any, ...]], None]] = {
     "os.posix_spawn": _on_process,
     "os.exec": _on_process,
     "pty.spawn": _on_process,
+    "os.fork": _on_another,
+    "os.forkpty": _on_another,
     "socket.connect": _on_connect,
     "socket.getaddrinfo": _on_resolve,
     "socket.gethostbyname": _on_resolve,
     "ctypes.dlopen": _on_library,
+    "ctypes.dlsym": _on_another,
     "import": _on_import,
     "os.putenv": _on_setenv,
     "os.unsetenv": _on_setenv,

@@ -94,6 +94,10 @@ class Holdings:
         self.new = sorted(words for mark, words in found.items() if mark not in self.words)
         self.words = found
 
+    def has_children(self) -> bool:
+        """Whether processes that steps started were running when this was last looked at."""
+        return any(mark.startswith("process ") for mark in self.words)
+
     def _threads(self) -> list[str]:
         """The other threads. One that was joined is still there for a moment, after Python has done with it."""
         until = _monotonic() + _MOMENT

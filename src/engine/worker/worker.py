@@ -53,6 +53,7 @@ from . import (
 _perf = time.perf_counter_ns
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
 _COROUTINE = 0x80
+_NATIVE = frozenset("ctypes _ctypes cffi _cffi_backend".split())  # by which steps call what no event tells of
 # Pieces that who draws from them changes, each with the word that tells who looks at one.
 GENERATORS = {"@random": "getstate", "@numpy:random": "get_state", "@torch:random": "get_rng_state"}
 
@@ -313,6 +314,9 @@ class Worker:
         self.files.watch(self.held.written)
         ahead = closure.Ahead(self, used)
         pre = ahead.whole
+        # What these do with files raises no event here.
+        if self.held.has_children() or not _NATIVE.isdisjoint(pre.modules):
+            self.files.note_everything()
         self.files.asks_entries = "stat" in pre.words and not pre.words.isdisjoint(("scandir", "fwalk"))
         for module in pre.modules:
             self.hidden.track(module)
@@ -722,7 +726,8 @@ class Worker:
         found |= self.hidden.used
         environ = self.hidden.environ
         found |= {f"@env:{key}" for key in environ.read}
-        if environ.all or "_data" in pre.words or any(kind == "process" for kind, _ in self.files.effects):
+        by_itself = "_data" in pre.words or ("environ" in pre.words and "posix" in pre.modules)
+        if environ.all or by_itself or self.files.everything:
             prefixes.add("@env:")
         for name in pre.builtin_names:
             found.add(f"@builtins.{name}")
