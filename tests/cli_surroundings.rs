@@ -126,6 +126,24 @@ if os.fork() == 0:
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_native_code_opens_counts() {
+    let code = "import ssl
+try:
+    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations('known.pem')
+except OSError as error:
+    print(type(error).__name__)
+";
+    let run = Run::new(&[("01_look.py", code), PLAIN, ("known.pem", "none"), ("data.txt", "1")]);
+    assert_eq!(word(&steps(run.path(), &[])[0], "stdout"), "SSLError");
+    run.write("data.txt", "2");
+    assert_eq!(again(run.path(), &[]), [""; 0]);
+    fs::remove_file(run.file("known.pem")).unwrap();
+    assert_eq!(again(run.path(), &[]), ["01_look: file known.pem changed"]);
+    assert_eq!(word(&steps(run.path(), &[])[0], "stdout"), "FileNotFoundError");
+}
+
+#[test]
 fn what_a_step_set_itself_counts_as_that() {
     let set = "import os\nos.environ['A_WORD'] = 'set'\nprint(os.environ['A_WORD'])\n";
     let run = Run::new(&[("01_set.py", set), ("02_get.py", "print(os.environ['A_WORD'])\n")]);

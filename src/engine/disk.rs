@@ -50,6 +50,11 @@ impl Disk {
         Self { root: root.to_owned(), vault, tracked, hashed: BTreeMap::new(), temporary, looked: false }
     }
 
+    /// Where the files lie.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Whether what a step found in the temporary directory was looked at.
     pub(super) fn has_looked_into_temporary(&self) -> bool {
         self.looked

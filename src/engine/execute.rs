@@ -1,7 +1,7 @@
 //! One execution of one step in a process, and the record that is made of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +11,7 @@ use super::calls::Answering;
 use super::disk::Disk;
 use super::guard::{Evidence, Guard};
 use super::line::Node;
+use super::opens::{Opened, Opens};
 use super::output::Capture;
 use super::packages;
 use super::protocol::{Ask, ComponentReply, Observed, RunReply};
@@ -37,6 +38,7 @@ pub(super) struct Done {
 pub(super) struct Bench<'a> {
     pub(super) settings: &'a Settings,
     pub(super) disk: &'a mut Disk,
+    pub(super) opens: &'a mut Opens,
     pub(super) vault: &'a dyn Vault,
     pub(super) stop: &'a StopHandle,
     pub(super) answers: &'a Answers,
@@ -121,6 +123,7 @@ pub(super) fn execute(
         bench.guard.note();
     }
     let answers = task.answers(bench.settings.answered, &why);
+    bench.opens.begin(bench.disk.root());
     node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true, answers }, text, &[])?;
     let mut hearing = Hearing {
         capture: Capture::new(bench.settings.output_limit),
@@ -137,6 +140,7 @@ pub(super) fn execute(
     let mut answering = Answering::new(Arc::clone(&bench.settings.calls), task.id.clone());
     let ending = node.process.attend(&limits, bench.stop, &mut answering, &mut hearing);
     answering.end();
+    let opened = bench.opens.end();
     let ruled = node.process.warden.as_ref().map(|warden| {
         let mut effects = warden.end();
         effects.extend(warden.missing.iter().map(|what| Effect::Unguarded { what: what.clone() }));
@@ -173,7 +177,7 @@ pub(super) fn execute(
             return Ok(Done { execution: Arc::new(execution), alive: false });
         }
     };
-    let reply: RunReply = match serde_json::from_slice(&json) {
+    let mut reply: RunReply = match serde_json::from_slice(&json) {
         Ok(reply) => reply,
         Err(error) => {
             execution.duration_us = elapsed(started);
@@ -227,6 +231,7 @@ pub(super) fn execute(
         // Before the record is made: what is put back is not left behind by the step.
         execution.effects.extend(bench.guard.put_back(&evidence));
     }
+    note_opened(&mut reply.observation, task, opened, &bench.settings.ignore);
     let shows_directory = shows_places(&bench.settings.dir, &execution) || {
         let path = bench.settings.dir.as_os_str().as_encoded_bytes();
         memchr::memmem::find(&data, path).is_some()
@@ -357,6 +362,26 @@ fn keep_values(vault: &dyn Vault, observed: &Observed, data: &[u8]) {
 pub(super) fn written(reply: ComponentReply) -> Written {
     let ComponentReply { digest, members, refs, alias, uncarryable, placed } = reply;
     Written { digest, placed, members, refs, alias, uncarryable }
+}
+
+/// Has files count as read, or made, that native code may have opened, of which Python does not tell.
+fn note_opened(observed: &mut Observed, task: &Task, found: Opened, ignored: &[PathBuf]) {
+    // Nothing else of Python's own opens files so.
+    let is_native = || ["dbm", "shelve", "ssl"].iter().any(|word| task.source.contains(word));
+    if observed.packages.is_empty() && !is_native() {
+        return;
+    }
+    let is_own = |path: &String| ignored.iter().any(|own| Path::new(path).starts_with(own));
+    for path in found.made.iter().filter(|path| !is_own(path)) {
+        if !observed.files_read.contains_key(path) {
+            observed.files_written.entry(path.clone()).or_default();
+        }
+    }
+    for path in found.opened.into_iter().filter(|path| !is_own(path)) {
+        if !observed.files_written.contains_key(&path) {
+            observed.files_read.insert(path, "content".into());
+        }
+    }
 }
 
 /// Makes the record of what the worker saw. `before` is the state in which the step began.

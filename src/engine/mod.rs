@@ -45,6 +45,11 @@ mod look;
 mod network;
 #[cfg(target_os = "linux")]
 mod notify;
+#[cfg(target_os = "linux")]
+mod opens;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_opens.rs"]
+mod opens;
 mod output;
 mod packages;
 mod parser;

@@ -15,6 +15,7 @@ use super::execute::{Bench, execute};
 use super::guard::{Guard, OwnFiles};
 use super::line::{Key, Node};
 use super::look::Looked;
+use super::opens::Opens;
 use super::packages::Installed;
 use super::pass::Walk;
 use super::process::Process;
@@ -46,6 +47,7 @@ pub struct Engine {
     pub(super) stop: StopHandle,
     answers: Answers,
     pub(super) disk: Disk,
+    opens: Opens,
     /// Waits in the state before the first step; never runs one.
     pub(super) root: Option<(Process, RootReply)>,
     /// The process in which steps run.
@@ -105,6 +107,7 @@ impl Engine {
             stop: StopHandle::default(),
             answers: Answers::default(),
             disk,
+            opens: Opens::default(),
             root: None,
             live: None,
             checkpoints: Vec::new(),
@@ -384,6 +387,7 @@ impl Engine {
             stop: StopHandle::default(),
             answers: Answers::default(),
             disk,
+            opens: Opens::default(),
             root: Some(root),
             live: None,
             checkpoints,
@@ -473,6 +477,7 @@ impl Engine {
         let mut bench = Bench {
             settings: &self.settings,
             disk: &mut self.disk,
+            opens: &mut self.opens,
             vault: &*self.vault,
             stop: &self.stop,
             answers: &self.answers,
