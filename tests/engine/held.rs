@@ -34,6 +34,34 @@ fn a_step_after_threads_runs_where_the_threads_are() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_thread_of_an_allocator_is_not_held() {
+    // What `import pandas` starts where pyarrow is installed, as far as it can be seen.
+    let starts = "import _thread, ctypes, threading
+ready, n = _thread.allocate_lock(), [0]
+ready.acquire()
+def purge(name):
+    ctypes.CDLL(None).prctl(15, name)
+    ready.release()
+    while True:
+        threading.Event().wait(60)
+_thread.start_new_thread(purge, (b'NAME',))
+ready.acquire()
+n.append(1)
+";
+    for (name, rebuilt) in [("jemalloc_bg_thd", 0), ("another", 1)] {
+        let starts = starts.replace("NAME", name);
+        let steps = [("1", &*starts), ("2", LONG), ("3", "print(n)\n")];
+        let mut run = Run::new(OnError::Block);
+        run.update(&steps);
+        let mut after = steps;
+        after[2].1 = "print(n, 2)\n";
+        let told = run.update(&after);
+        assert_eq!((told.ran, told.rebuilt), (vec!["3".to_owned()], rebuilt), "{name}");
+    }
+}
+
+#[test]
 fn a_thread_that_no_name_holds_is_started_again() {
     let steps = [
         ("1", "import threading, time\nbox = [0]\n"),

@@ -102,7 +102,7 @@ class Holdings:
         """The other threads. One that was joined is still there for a moment, after Python has done with it."""
         until = _monotonic() + _MOMENT
         while True:
-            threads = [tid for tid in _entries("/proc/self/task") if tid != str(os.getpid())]
+            threads = [tid for tid in _entries("/proc/self/task") if tid != str(os.getpid()) and not _forks(tid)]
             known = {tid for tid in threads if f"thread {tid}" in self.words and tid not in self._pythons}
             alive = _python_threads()
             if known.union(alive).issuperset(threads) or _monotonic() > until:
@@ -180,6 +180,12 @@ def _python_threads() -> set[str]:
         return {str(thread.native_id) for thread in list(sys.modules["threading"]._active.values())}
     except Exception:  # there are none, or a step has put something else there
         return set()
+
+
+def _forks(tid: str) -> bool:
+    """Whether a thread is one that its library stops before a fork and has again after it: those of the allocator that
+    pyarrow brings with it only give memory back."""
+    return _read(f"/proc/self/task/{tid}/comm") == "jemalloc_bg_thd\n"
 
 
 def _entries(path: str) -> list[str]:
