@@ -16,8 +16,12 @@ use serde_json::Value;
 const PLAIN: (&str, &str) = ("02_plain.py", "x = 1\n");
 
 fn steps(dir: &Path, environment: &[(&str, &str)]) -> Vec<Value> {
+    told("run", dir, environment)
+}
+
+fn told(verb: &str, dir: &Path, environment: &[(&str, &str)]) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reweave"));
-    command.args(["run", ".", "--json"]).current_dir(dir).envs(environment.iter().copied());
+    command.args([verb, ".", "--json"]).current_dir(dir).envs(environment.iter().copied());
     let done = command.output().unwrap();
     let told: Value = serde_json::from_slice(&done.stdout).unwrap();
     told["steps"].as_array().unwrap().clone()
@@ -33,11 +37,19 @@ fn again(dir: &Path, environment: &[(&str, &str)]) -> Vec<String> {
     ran.map(|step| format!("{}: {}", word(&step, "id"), word(&step, "why"))).collect()
 }
 
+/// What `status` marks as stale in another environment, each with why.
+fn marked(dir: &Path, environment: &[(&str, &str)]) -> Vec<String> {
+    let stale = told("status", dir, environment).into_iter().filter(|step| step["status"] != "fresh");
+    stale.map(|step| format!("{}: {}", word(&step, "id"), word(&step["reasons"][0], "text"))).collect()
+}
+
 /// A step that comes by it gives in the second environment what a run from nothing gives there. Tells what ran again.
 fn follows(code: &str, first: &[(&str, &str)], second: &[(&str, &str)]) -> Vec<String> {
     let run = Run::new(&[("01_look.py", code), PLAIN]);
     let before = steps(run.path(), first);
+    let stale = marked(run.path(), second);
     let ran = again(run.path(), second);
+    assert_eq!(stale, ran, "{code}: marked otherwise than run");
     let after = steps(run.path(), second);
     assert_eq!(after.iter().filter(|step| step["ran"] == true).count(), 0, "{code}: runs each time");
     let fresh = Run::new(&[("01_look.py", code), PLAIN]);
@@ -205,7 +217,7 @@ fn a_limit_that_was_raised_is_tried() {
         assert_eq!(steps(run.path(), &[])[0]["status"], "failed", "{low}");
         assert_eq!(again(run.path(), &[]), [""; 0], "{low}: nothing changed");
         fs::write(run.path().join("reweave.toml"), format!("{high}\n")).unwrap();
-        assert_eq!(again(run.path(), &[]), ["01_takes: what the step may take changed"], "{high}");
+        assert_eq!(again(run.path(), &[]), ["01_takes: its limits changed"], "{high}");
         assert_eq!(steps(run.path(), &[])[0]["status"], "fresh", "{high}");
     }
 }

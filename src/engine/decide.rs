@@ -123,7 +123,7 @@ impl Engine {
             let what = self.other_installation(walk, execution)?;
             Some(Reason::InterpreterChanged { what })
         });
-        other.or_else(|| self.surroundings.changed(execution, task, &*self.vault))
+        other.or_else(|| self.surroundings.changed(execution, task.timeout, &*self.vault))
     }
 
     /// The first call of a recorded execution whose answer is not kept any more, or is another.

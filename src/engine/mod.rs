@@ -82,6 +82,7 @@ pub use leave::{Asker, Leave, Leaves, Wish};
 pub use packages::replaced_package;
 pub use parser::InterpreterParser;
 pub use start::rules;
+pub use surroundings::Surroundings;
 pub use task::{Action, EngineError, Goal, Halt, Memory, OnError, Planned, Report, Settings, StopHandle, Task};
 pub use vault::{MemoryVault, Vault};
 pub use verify::{Difference, Verification, Verified};

@@ -48,7 +48,7 @@ const POLICY: &str = "@policy";
 
 /// What an engine's runs find.
 #[derive(Debug, Clone)]
-pub(super) struct Surroundings {
+pub struct Surroundings {
     environment: BTreeMap<OsString, OsString>,
     /// How the interpreter is started, a line for each thing.
     start: String,
@@ -65,7 +65,7 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     /// What is found with these settings in this process's own environment.
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub fn of(settings: &Settings) -> Self {
         let environment = environment(settings, std::env::vars_os());
         let start = told(settings, &environment);
         Self {
@@ -103,26 +103,26 @@ impl Surroundings {
             (POLICY, failed || is_outside),
         ];
         names.extend(more.into_iter().filter(|(_, counts)| *counts).map(|(name, _)| Name::from(name)));
-        seen.surroundings = names.into_iter().map(|name| (Name::clone(&name), self.digest(&name, task))).collect();
+        seen.surroundings =
+            names.into_iter().map(|name| (Name::clone(&name), self.digest(&name, task.timeout))).collect();
     }
 
     /// What of an execution's surroundings is another now.
-    pub(super) fn changed(&self, execution: &Execution, task: &Task, vault: &dyn Vault) -> Option<Reason> {
+    pub fn changed(&self, execution: &Execution, timeout: Option<Duration>, vault: &dyn Vault) -> Option<Reason> {
         let seen = &execution.observation;
         if seen.interpreter.is_some() && seen.start != Some(self.started) {
             return Some(Reason::InterpreterChanged { what: self.other_start(seen.start, vault) });
         }
-        let (name, _) = seen.surroundings.iter().find(|(name, digest)| self.digest(name, task) != **digest)?;
+        let (name, _) = seen.surroundings.iter().find(|(name, digest)| self.digest(name, timeout) != **digest)?;
         Some(Reason::AmbientChanged { what: in_words(name) })
     }
 
-    fn digest(&self, name: &str, task: &Task) -> Option<Digest> {
+    fn digest(&self, name: &str, timeout: Option<Duration>) -> Option<Digest> {
         match name {
             DIRECTORY => Some(self.directory),
             POLICY => Some(self.policy),
             LIMITS => {
-                let time =
-                    task.timeout.or(self.timeout).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+                let time = timeout.or(self.timeout).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
                 Some(Digest::of(format!("{:?} {:?} {time:?}", self.limits, self.memory)))
             }
             ENVIRONMENT => {
@@ -225,7 +225,7 @@ fn is_ruled(effect: &Effect) -> bool {
 fn in_words(name: &str) -> String {
     match name {
         DIRECTORY => "where the run lies".into(),
-        LIMITS => "what the step may take".into(),
+        LIMITS => "its limits".into(),
         POLICY => "the policy".into(),
         ENVIRONMENT => "the environment".into(),
         other => super::state::hidden_in_words(other).unwrap_or_else(|| other.into()),

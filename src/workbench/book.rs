@@ -31,7 +31,7 @@ use super::moment::now;
 use super::record::Record;
 use super::{Edge, Failure, FileProblem, Level, Snapshot, StepRow};
 use crate::analysis::StepNames;
-use crate::engine::OnError;
+use crate::engine::{OnError, Surroundings, Vault};
 use crate::graph::ExecutionStateGraph;
 use crate::run::{self, Faults, Files, Gravity, Problem, RunDir, StepFile, Tree};
 use crate::step::{Author, Digest, Execution, ExecutionId, Millis, Provenance, StepId, VersionNumber};
@@ -282,6 +282,12 @@ impl Book {
         &self.problems
     }
 
+    /// Has records held against what a run finds that is begun now.
+    pub(super) fn look_around(&mut self, found: Surroundings, vault: Arc<dyn Vault>) {
+        self.files.around = Some((found, vault));
+        self.changed = Changed::All;
+    }
+
     /// Has answers of calls looked up here from now on.
     pub(super) fn look_up_answers(&mut self, calls: Arc<StoreCalls>) {
         self.files.calls = Some(calls);
@@ -330,6 +336,7 @@ impl Book {
             writes: &entry.code.writes,
             needs: &entry.file.header.needs,
             opaque: entry.code.opaque,
+            timeout: running::own_timeout(&entry.file),
         }
     }
 }

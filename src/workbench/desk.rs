@@ -352,6 +352,7 @@ impl Desk {
                     watcher.set_exclude(exclude);
                 }
                 self.calls.ask_of(setup.agent(self.book.dir()));
+                setup.look_around(&mut self.book, &self.calls);
                 self.setup = setup;
                 self.outdated = true;
                 self.unsettled = true;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::calls::StoreCalls;
 use super::marks::Disk;
-use crate::engine::{Calls as _, replaced_package};
+use crate::engine::{Calls as _, Surroundings, Vault, replaced_package};
 use crate::run::mode;
-use crate::step::{Digest, FileContent, Package};
+use crate::step::{Digest, Execution, FileContent, Package, Reason};
 
 /// Files over this size are told by size and time alone: what is not kept is not compared either.
 const LARGEST: u64 = 256 << 20;
@@ -26,6 +26,8 @@ pub(super) struct FileLook {
     known: RefCell<HashMap<PathBuf, (Stamp, Digest)>>,
     /// Packages, with when they were looked at and what there was in their place.
     packages: RefCell<HashMap<Package, (Instant, Option<String>)>>,
+    /// What a run finds that is begun now, and where it is told how it was.
+    pub(super) around: Option<(Surroundings, Arc<dyn Vault>)>,
     /// The answers of calls, which steps look at as they do at files.
     pub(super) calls: Option<Arc<StoreCalls>>,
 }
@@ -65,7 +67,7 @@ impl Stamp {
 impl FileLook {
     /// The files of the run in `root`.
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { root, known: RefCell::default(), packages: RefCell::default(), calls: None }
+        Self { root, known: RefCell::default(), packages: RefCell::default(), around: None, calls: None }
     }
 
     /// The bytes of a regular file within the run, if they are few enough to be kept.
@@ -103,6 +105,11 @@ impl Disk for FileLook {
         let what = replaced_package(package);
         known.insert(package.clone(), (Instant::now(), what.clone()));
         what
+    }
+
+    fn surroundings(&self, execution: &Execution, timeout: Option<Duration>) -> Option<Reason> {
+        let (found, vault) = self.around.as_ref()?;
+        found.changed(execution, timeout, &**vault)
     }
 
     fn kept(&self, call: &Digest) -> Option<Digest> {

@@ -19,6 +19,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::HashMap;
 
@@ -47,6 +48,8 @@ pub(super) struct Subject<'a> {
     pub needs: &'a [StepId],
     /// Whether its text may write any name at all.
     pub opaque: bool,
+    /// The time limit of its own.
+    pub timeout: Option<Duration>,
 }
 
 /// An execution that held.
@@ -86,6 +89,12 @@ pub(super) trait Disk {
     /// What there is in place of a package, in words, if it is another.
     fn replaced(&self, package: &Package) -> Option<String> {
         let _ = package;
+        None
+    }
+
+    /// What of an execution's surroundings is another now; `timeout` is the step's own.
+    fn surroundings(&self, execution: &Execution, timeout: Option<Duration>) -> Option<Reason> {
+        let _ = (execution, timeout);
         None
     }
 
@@ -346,6 +355,9 @@ impl Marks {
                 let mut packages = held.execution.observation.packages.iter();
                 if let Some(what) = packages.find_map(|package| course.disk.replaced(package)) {
                     reasons.push(Reason::InterpreterChanged { what });
+                }
+                if let Some(reason) = course.disk.surroundings(held.execution, subject.timeout) {
+                    reasons.push(reason);
                 }
             }
         }

@@ -140,6 +140,7 @@ fn lay_out(
     let calls = book.store().another().and_then(|store| StoreCalls::open(store, setup.key())).map_err(failure)?;
     let calls = Arc::new(calls);
     calls.ask_of(setup.agent(book.dir()));
+    setup.look_around(&mut book, &calls);
     book.look_up_answers(Arc::clone(&calls));
     let mut desk = Desk::new(book, setup, calls, options, inputs);
     desk.read_patches()?;

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::book::Book;
 use super::calls::StoreCalls;
 use super::vault::StoreVault;
 use super::{Failure, Options};
 use crate::agent::{AgentCommand, NoAnswer};
-use crate::engine::{Leaves, Memory, MemoryVault, OnError, Settings, Vault, rules};
+use crate::engine::{Leaves, Memory, MemoryVault, OnError, Settings, Surroundings, Vault, rules};
 use crate::run::{
     AgentSettings, Area, CONFIG_FILE, Config, ConfigProblem, Decision, Interpreter, PATCHES, RunDir, STORE_DIR,
     UserDirs, choose_interpreter, show,
@@ -69,6 +70,15 @@ impl Setup {
     /// The interpreter to look at texts with: any will do.
     pub(super) fn parser(&self) -> PathBuf {
         self.python.as_ref().map_or_else(|_| PathBuf::from("python3"), |found| found.path.clone())
+    }
+
+    /// Has what a run finds be told to the book, as an engine would find it; where none can be started, nothing is known.
+    pub(super) fn look_around(&self, book: &mut Book, calls: &Arc<StoreCalls>) {
+        let store = book.store().another().ok();
+        let settings = store.and_then(|store| self.engine(book.dir(), store, Arc::clone(calls)).ok());
+        if let Some(settings) = settings {
+            book.look_around(Surroundings::of(&settings), settings.vault);
+        }
     }
 
     /// What an engine is started with; `store` is a handle of its own.

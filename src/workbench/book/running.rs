@@ -2,13 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Book, Entry};
 use crate::engine::Task;
+use crate::run::StepFile;
 use crate::step::{Digest, Execution, Outcome, Reason, Status, StepId};
 use crate::store::StoreError;
 use crate::workbench::moment::now;
 use crate::workbench::{Failure, code};
+
+/// The time limit that a step's header says.
+pub(super) fn own_timeout(file: &StepFile) -> Option<Duration> {
+    file.header.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
 
 impl Book {
     /// The whole run as the engine is given it; `marked` are looked at as if they had been marked by hand.
@@ -29,14 +36,13 @@ impl Book {
         let holds = |execution: &&Arc<Execution>| matches!(execution.outcome, Outcome::Done | Outcome::Failed);
         let others = past.filter(|other| held.is_none_or(|held| !Arc::ptr_eq(held, other)));
         let held = held.into_iter().chain(others).filter(holds).cloned().collect();
-        let timeout = entry.file.header.timeout;
         let forced = record.and_then(|record| record.marked.clone());
         Task {
             id: id.clone(),
             kind: entry.file.kind,
             source: code::executable(&entry.file),
             version: entry.version,
-            timeout: timeout.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok()),
+            timeout: own_timeout(&entry.file),
             produces: entry.file.header.produces.clone(),
             answers,
             held,

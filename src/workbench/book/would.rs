@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Book, Entry, code, code_in};
 use crate::engine::Task;
 use crate::patch::review::Review;
 use crate::patch::{DirectoryTree, moved, weakenings};
 use crate::run::{PATCHES, STORE_DIR, StepFile};
-use crate::step::{Digest, FileChange, FileContent, Kind, Status, StepId, VersionNumber};
+use crate::step::{Digest, Execution, FileChange, FileContent, Kind, Package, Reason, Status, StepId, VersionNumber};
 use crate::workbench::files::FileLook;
 use crate::workbench::marks::{self, Disk, Subject};
 use crate::workbench::{Covering, Failure, Fault, Weight, covering};
@@ -151,6 +152,14 @@ struct Overlaid<'a> {
 }
 
 impl Disk for Overlaid<'_> {
+    fn replaced(&self, package: &Package) -> Option<String> {
+        self.below.replaced(package)
+    }
+
+    fn surroundings(&self, execution: &Execution, timeout: Option<Duration>) -> Option<Reason> {
+        self.below.surroundings(execution, timeout)
+    }
+
     fn kept(&self, call: &Digest) -> Option<Digest> {
         self.below.kept(call)
     }

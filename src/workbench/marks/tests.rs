@@ -42,6 +42,7 @@ impl Made {
             writes: &self.writes,
             needs: &[],
             opaque: self.opaque,
+            timeout: None,
         }
     }
 }
