@@ -21,6 +21,7 @@ impl Held {
         let mut child = Command::new(env!("CARGO_BIN_EXE_reweave"))
             .args(["run", ".", "--events"])
             .current_dir(run.path())
+            .env("TZ", "UTC")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -69,7 +70,7 @@ fn stop_ends_what_another_command_runs_and_its_record_stays() {
     owner.wait_for("\"steps\"");
     owner.child.wait().unwrap();
     let status = run.json("status", &[]);
-    assert_eq!(status["steps"][0]["status"], "fresh");
+    assert_eq!(status["steps"][0]["status"], "fresh", "{status}");
     assert_ne!(status["steps"][1]["status"], "fresh");
 }
 
@@ -110,5 +111,5 @@ fn an_interrupt_ends_with_130_and_leaves_no_process() {
     let mut rest = String::new();
     while owner.lines.read_line(&mut rest).unwrap() > 0 {}
     let status = run.json("status", &[]);
-    assert_eq!(status["steps"][0]["status"], "fresh");
+    assert_eq!(status["steps"][0]["status"], "fresh", "{status}");
 }

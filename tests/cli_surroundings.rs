@@ -67,6 +67,9 @@ fn a_variable_counts_for_who_looks_at_it() {
     assert_eq!(follows(get, &one, &two), why);
     assert_eq!(follows(get, &[], &two), why);
     assert_eq!(follows(get, &one, &[]), why);
+    let home = "import os\nprint(os.path.expanduser('~'))\n";
+    let why = ["01_look: environment variable HOME changed"];
+    assert_eq!(follows(home, &[("HOME", "/")], &[("HOME", "/usr")]), why);
     let user = "import getpass\nprint(getpass.getuser())\n";
     let why = ["01_look: environment variable LOGNAME changed"];
     assert_eq!(follows(user, &[("LOGNAME", "one")], &[("LOGNAME", "two")]), why);
@@ -170,12 +173,25 @@ fn how_the_interpreter_is_started_counts_for_all() {
     let all = |why: &str| vec![format!("01_look: ran with {why}"), format!("02_plain: ran with {why}")];
     let hour = "import time\nprint(time.localtime(0).tm_hour)\n";
     assert_eq!(follows(hour, &[("TZ", "UTC0")], &[("TZ", "XYZ-9")]), all("TZ=UTC0, not XYZ-9"));
-    let home = "import os\nprint(os.path.expanduser('~'))\n";
-    assert_eq!(follows(home, &[("HOME", "/")], &[("HOME", "/usr")]), all("HOME=/, not /usr"));
     let asserts = "try:\n    assert 0\n    print('no')\nexcept AssertionError:\n    print('yes')\n";
     assert_eq!(follows(asserts, &[("PYTHONOPTIMIZE", "")], &[("PYTHONOPTIMIZE", "1")]), all("PYTHONOPTIMIZE=, not 1"));
     let path = "import sys\nprint('/nowhere' in sys.path)\n";
-    assert_eq!(follows(path, &[], &[("PYTHONPATH", "/nowhere")]), all("PYTHONPATH not set, and now it is /nowhere"));
+    assert_eq!(follows(path, &[], &[("PYTHONPATH", "/nowhere")]), all("no PYTHONPATH, which is /nowhere now"));
+}
+
+#[test]
+fn what_libraries_read_as_they_are_imported_counts_for_who_uses_them() {
+    let library = tempfile::tempdir().unwrap();
+    fs::write(library.path().join("fake_tool.py"), "import os\nhome = os.environ['MPLCONFIGDIR']\n").unwrap();
+    let path = library.path().to_str().unwrap();
+    let run = Run::new(&[("01_import.py", "import fake_tool\n"), PLAIN, ("03_use.py", "print(fake_tool.home)\n")]);
+    steps(run.path(), &[("PYTHONPATH", path), ("MPLCONFIGDIR", "/one")]);
+    let two = [("PYTHONPATH", path), ("MPLCONFIGDIR", "/two")];
+    let why = "a variable that libraries read as they are imported changed";
+    let stale = marked(run.path(), &two);
+    assert_eq!(stale.last().unwrap(), &format!("03_use: {why}"));
+    assert_eq!(again(run.path(), &two).len(), 2);
+    assert_eq!(again(run.path(), &two), [""; 0]);
 }
 
 #[test]
@@ -184,8 +200,15 @@ fn the_terminal_that_it_is_run_in_is_none_of_the_run() {
         "01_all.py",
         "import os, subprocess\nprint(len(os.environ), subprocess.getoutput('env | wc -l'))\n",
     )]);
-    let terminal =
-        [("TERM", "xterm"), ("SHLVL", "3"), ("PWD", "/"), ("TMUX_PANE", "%1"), ("COLUMNS", "90"), ("WINDOWID", "7")];
+    let terminal = [
+        ("TERM", "xterm"),
+        ("SHLVL", "3"),
+        ("PWD", "/"),
+        ("TMUX_PANE", "%1"),
+        ("COLUMNS", "90"),
+        ("REWEAVE_UI_THEME", "light"),
+        ("WINDOWID", "7"),
+    ];
     steps(run.path(), &[("TERM", "tmux-256color"), ("SHLVL", "1")]);
     assert_eq!(again(run.path(), &terminal), [""; 0]);
 }

@@ -20,28 +20,35 @@ use crate::step::{Digest, Effect, Execution, Name, Outcome, Reason};
 /// Those that an interpreter can't do without, whatever the policy says of the environment.
 const ALWAYS_THERE: &str = "PATH HOME LANG LC_* TZ USER LOGNAME LD_LIBRARY_PATH PYTHON*";
 
-/// Those that tell of the terminal or shell in which reweave was started. Steps have neither, and what they give must not
-/// hang on where they are run from.
-const OF_A_TERMINAL: &str = "_ SHLVL PWD OLDPWD TERM TERM_* TERMCAP TERMINFO COLORTERM COLORFGBG COLUMNS LINES LS_COLORS \
+/// Those that tell of the terminal or shell in which reweave was started, and its own settings. Steps have no terminal, and
+/// what they give must not hang on where they are run from.
+const NOT_HANDED_ON: &str = "_ SHLVL PWD OLDPWD TERM TERM_* TERMCAP TERMINFO COLORTERM COLORFGBG COLUMNS LINES LS_COLORS \
     TMUX TMUX_* STY WINDOW WINDOWID WT_* VTE_VERSION ITERM_* KITTY_* WEZTERM_* ALACRITTY_* GHOSTTY_* KONSOLE_* ZELLIJ* \
     SSH_CLIENT SSH_CONNECTION SSH_TTY GPG_TTY XDG_SESSION_* DESKTOP_STARTUP_ID INVOCATION_ID JOURNAL_STREAM \
-    SYSTEMD_EXEC_PID";
+    SYSTEMD_EXEC_PID REWEAVE_*";
 
-/// Those that an interpreter reads as it starts, or a library as it is imported: whoever uses it later sees what they said.
+/// Those that an interpreter, or the libraries of C below it, read as they start. None of them is a secret.
 const READ_AT_START: &str = "PYTHON* TZ LANG LANGUAGE LC_* LD_* MALLOC_* GLIBC_TUNABLES OMP_* OPENBLAS_* MKL_* KMP_* BLIS_* \
-    NUMEXPR_* NUMBA_* NPY_* NUMPY_* PANDAS_* SCIPY_* SKLEARN_* JOBLIB_* MPL* MATPLOTLIBRC HOME XDG_CONFIG_HOME \
-    XDG_CACHE_HOME XDG_DATA_HOME CUDA_* NVIDIA_* TORCH_* PYTORCH_* TF_* XLA_* JAX_* HF_* TRANSFORMERS_* POLARS_* ARROW_* \
-    DASK_* RAY_*";
+    NUMEXPR_NUM_THREADS";
 
-/// Those of them that say how many threads calculate: where none does, the run's settings do.
+/// Those that a library reads as it is imported: who uses it later sees what they said.
+const READ_BY_LIBRARIES: &str = "HOME XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME MPL* MATPLOTLIBRC NUMEXPR_* NUMBA_* NPY_* \
+    NUMPY_* PANDAS_* SCIPY_* SKLEARN_* JOBLIB_* CUDA_* NVIDIA_* TORCH_* PYTORCH_* TF_* XLA_* JAX_* HF_* TRANSFORMERS_* \
+    POLARS_* ARROW_* DASK_* RAY_*";
+
+/// Those that say how many threads calculate: where none does, the run's settings do.
 const THREADS: [&str; 4] = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
 
 /// What a step that sees where the run lies names.
 const NAMES_DIRECTORY: [&str; 9] =
     ["getcwd", "cwd", "abspath", "absolute", "realpath", "resolve", "__file__", "sys.path", "argv"];
+/// What one that sees how nice the process is names.
+const NAMES_NICENESS: [&str; 2] = ["nice", "priority"];
 
 const ENVIRONMENT: &str = "@env:";
 const DIRECTORY: &str = "@cwd";
+const LIBRARIES: &str = "@libraries";
+const NICENESS: &str = "@nice";
 const HASH_SEED: &str = "PYTHONHASHSEED";
 const LIMITS: &str = "@limits";
 const POLICY: &str = "@policy";
@@ -56,6 +63,7 @@ pub struct Surroundings {
     started: Digest,
     kept: OnceLock<Digest>,
     directory: Digest,
+    niceness: i32,
     policy: Digest,
     limits: [Option<u64>; 3],
     /// As it was set: a share is of what is free, and gives other bytes each time.
@@ -75,6 +83,7 @@ impl Surroundings {
             environment,
             policy: Digest::of(format!("{:?}", settings.policy)),
             directory: Digest::of(settings.dir.as_os_str().as_encoded_bytes()),
+            niceness: rustix::process::getpriority_process(None).unwrap_or_default(),
             limits: [settings.processes, settings.open_files, settings.file_size],
             memory: settings.memory.map(|limit| limit.set),
             timeout: settings.timeout,
@@ -89,6 +98,7 @@ impl Surroundings {
     /// Notes in a record what the step came by. `shows_directory` where what it left tells where the run lies.
     pub(super) fn note(&self, execution: &mut Execution, task: &Task, shows_directory: bool, vault: &dyn Vault) {
         self.kept.get_or_init(|| vault.put_blob(self.start.as_bytes()));
+        let names_any = |words: &[&str]| words.iter().any(|word| task.source.contains(word));
         let is_outside = execution.effects.iter().any(is_ruled);
         let failed = execution.outcome == Outcome::Failed;
         let seen = &mut execution.observation;
@@ -98,7 +108,9 @@ impl Surroundings {
         let mut names: BTreeSet<Name> = read.map(|(name, _)| Name::clone(name)).collect();
         let more = [
             (ENVIRONMENT, seen.saw_prefixes.contains_key(ENVIRONMENT)),
-            (DIRECTORY, shows_directory || NAMES_DIRECTORY.iter().any(|word| task.source.contains(word))),
+            (DIRECTORY, shows_directory || names_any(&NAMES_DIRECTORY)),
+            (LIBRARIES, !seen.packages.is_empty()),
+            (NICENESS, names_any(&NAMES_NICENESS)),
             (LIMITS, failed),
             (POLICY, failed || is_outside),
         ];
@@ -121,19 +133,24 @@ impl Surroundings {
         match name {
             DIRECTORY => Some(self.directory),
             POLICY => Some(self.policy),
+            NICENESS => Some(Digest::of(self.niceness.to_string())),
             LIMITS => {
                 let time = timeout.or(self.timeout).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
                 Some(Digest::of(format!("{:?} {:?} {time:?}", self.limits, self.memory)))
             }
-            ENVIRONMENT => {
-                let pairs = self.environment.iter().flat_map(|(name, value)| [name, value]);
-                Some(Digest::of_parts(pairs.map(|part| part.as_encoded_bytes())))
-            }
+            LIBRARIES => Some(self.all(|name| matches(READ_BY_LIBRARIES, name))),
+            ENVIRONMENT => Some(self.all(|_| true)),
             other => {
                 let value = self.environment.get(OsStr::new(other.strip_prefix(ENVIRONMENT)?))?;
                 Some(Digest::of(value.as_encoded_bytes()))
             }
         }
+    }
+
+    /// A digest of the variables with such names.
+    fn all(&self, is_meant: impl Fn(&OsStr) -> bool) -> Digest {
+        let pairs = self.environment.iter().filter(|(name, _)| is_meant(name)).flat_map(|(name, value)| [name, value]);
+        Digest::of_parts(pairs.map(|part| part.as_encoded_bytes()))
     }
 
     /// In words how the interpreter was started at another time, as far as it is another.
@@ -149,7 +166,7 @@ impl Surroundings {
             (RULES, ..) | (_, None, None) => "another version of reweave".into(),
             (_, Some(then), Some(now)) => format!("{name}={then}, not {now}"),
             (_, Some(then), None) => format!("{name}={then}, which is not set now"),
-            (_, None, Some(now)) => format!("{name} not set, and now it is {now}"),
+            (_, None, Some(now)) => format!("no {name}, which is {now} now"),
         }
     }
 }
@@ -159,7 +176,7 @@ const RULES: &str = "!rules";
 
 fn told(settings: &Settings, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut lines = vec![format!("{RULES}={}", start::rules()), format!("seed={}", settings.seed)];
-    lines.extend(inherited().map(|(name, value)| format!("{name}={value}")));
+    lines.extend(umask().map(|mask| format!("umask={mask}")));
     for (name, value) in environment {
         // That one is the seed.
         if matches(READ_AT_START, name) && name != HASH_SEED {
@@ -170,18 +187,16 @@ fn told(settings: &Settings, environment: &BTreeMap<OsString, OsString>) -> Stri
     lines.join("\n")
 }
 
-/// What a process has of the one that starts it, as far as Python shows it.
-fn inherited() -> impl Iterator<Item = (&'static str, String)> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask =
-        status.lines().find_map(|line| line.strip_prefix("Umask:")).map(|mask| ("umask", mask.trim().to_owned()));
-    let nice = rustix::process::getpriority_process(None).ok().map(|nice| ("nice", nice.to_string()));
-    umask.into_iter().chain(nice)
+/// The permissions that files of this process, and of those that it starts, do not get; only Linux tells without a change.
+fn umask() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    Some(mask.trim().to_owned())
 }
 
 fn environment(settings: &Settings, own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
     let mut found: BTreeMap<OsString, OsString> = own
-        .filter(|(name, _)| !matches(OF_A_TERMINAL, name))
+        .filter(|(name, _)| !matches(NOT_HANDED_ON, name))
         .filter(|(name, _)| {
             let decision = settings.policy.decide(Area::Environment, &name.to_string_lossy());
             matches(ALWAYS_THERE, name) || decision == Decision::Allow
@@ -228,6 +243,8 @@ fn in_words(name: &str) -> String {
         LIMITS => "its limits".into(),
         POLICY => "the policy".into(),
         ENVIRONMENT => "the environment".into(),
+        LIBRARIES => "a variable that libraries read as they are imported".into(),
+        NICENESS => "how nice the process is".into(),
         other => super::state::hidden_in_words(other).unwrap_or_else(|| other.into()),
     }
 }
@@ -239,8 +256,8 @@ mod tests {
     #[test]
     fn variables_are_known_by_name_or_beginning() {
         let is = |listed, name: &str| matches(listed, OsStr::new(name));
-        assert!(is(OF_A_TERMINAL, "TERM") && is(OF_A_TERMINAL, "TERM_PROGRAM") && is(OF_A_TERMINAL, "_"));
-        assert!(!is(OF_A_TERMINAL, "TERMS") && !is(OF_A_TERMINAL, "PATH") && !is(OF_A_TERMINAL, ""));
-        assert!(is(READ_AT_START, "LC_ALL") && is(READ_AT_START, "MPLBACKEND") && !is(READ_AT_START, "LANGUAGES"));
+        assert!(is(NOT_HANDED_ON, "TERM") && is(NOT_HANDED_ON, "TERM_PROGRAM") && is(NOT_HANDED_ON, "_"));
+        assert!(!is(NOT_HANDED_ON, "TERMS") && !is(NOT_HANDED_ON, "PATH") && !is(NOT_HANDED_ON, ""));
+        assert!(is(READ_AT_START, "LC_ALL") && is(READ_BY_LIBRARIES, "MPLBACKEND") && !is(READ_AT_START, "LANGUAGES"));
     }
 }
