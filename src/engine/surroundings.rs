@@ -57,6 +57,9 @@ const POLICY: &str = "@policy";
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     environment: BTreeMap<OsString, OsString>,
+    /// Digests of all of it, and of what libraries read.
+    whole: Digest,
+    libraries: Digest,
     /// How the interpreter is started, a line for each thing.
     start: String,
     /// Digest of that, and whether the vault has it.
@@ -77,6 +80,8 @@ impl Surroundings {
         let environment = environment(settings, std::env::vars_os());
         let start = told(settings, &environment);
         Self {
+            whole: digest_of(&environment, |_| true),
+            libraries: digest_of(&environment, |name| matches(READ_BY_LIBRARIES, name)),
             started: Digest::of(&start),
             start,
             kept: OnceLock::new(),
@@ -138,19 +143,13 @@ impl Surroundings {
                 let time = timeout.or(self.timeout).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
                 Some(Digest::of(format!("{:?} {:?} {time:?}", self.limits, self.memory)))
             }
-            LIBRARIES => Some(self.all(|name| matches(READ_BY_LIBRARIES, name))),
-            ENVIRONMENT => Some(self.all(|_| true)),
+            LIBRARIES => Some(self.libraries),
+            ENVIRONMENT => Some(self.whole),
             other => {
                 let value = self.environment.get(OsStr::new(other.strip_prefix(ENVIRONMENT)?))?;
                 Some(Digest::of(value.as_encoded_bytes()))
             }
         }
-    }
-
-    /// A digest of the variables with such names.
-    fn all(&self, is_meant: impl Fn(&OsStr) -> bool) -> Digest {
-        let pairs = self.environment.iter().filter(|(name, _)| is_meant(name)).flat_map(|(name, value)| [name, value]);
-        Digest::of_parts(pairs.map(|part| part.as_encoded_bytes()))
     }
 
     /// In words how the interpreter was started at another time, as far as it is another.
@@ -214,6 +213,12 @@ fn environment(settings: &Settings, own: impl Iterator<Item = (OsString, OsStrin
         found.entry(variable.into()).or_insert_with(|| settings.threads.to_string().into());
     }
     found
+}
+
+/// A digest of the variables with such names.
+fn digest_of(environment: &BTreeMap<OsString, OsString>, is_meant: impl Fn(&OsStr) -> bool) -> Digest {
+    let pairs = environment.iter().filter(|(name, _)| is_meant(name)).flat_map(|(name, value)| [name, value]);
+    Digest::of_parts(pairs.map(|part| part.as_encoded_bytes()))
 }
 
 /// Whether a variable is one of those that are listed.
