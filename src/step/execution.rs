@@ -285,12 +285,13 @@ pub struct Observation {
     pub called: Option<StepId>,
     /// The interpreter that ran it.
     pub interpreter: Option<String>,
-    /// How that was started: digest of the seed, the variables that it reads as it starts, and the rules by which was
-    /// recorded.
+    /// How that was started: digest of the seed, the variables that it reads as it starts, and the rules of the reweave
+    /// that recorded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Digest>,
     /// What it came by as the run began, of what is neither the steps' nor a file: variables (`@env:HOME`), all of the
-    /// environment (`@env:`), where the run lies (`@cwd`), what it may take (`@limits`) and do (`@policy`).
+    /// environment (`@env:`), those that libraries read (`@libraries`), where the run lies (`@cwd`), how nice it is
+    /// (`@nice`), what it may take (`@limits`) and do (`@policy`).
     #[serde(skip_serializing_if = "Pairs::is_empty")]
     pub surroundings: Pairs<Name, Option<Digest>>,
     /// Packages that it could use.
