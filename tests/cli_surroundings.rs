@@ -141,6 +141,80 @@ if os.fork() == 0:
 }
 
 #[test]
+fn a_file_that_comes_counts_for_a_child_process() {
+    let code = "import subprocess\nprint(subprocess.getoutput('echo data/* data/inner/*'))\n";
+    let run = Run::new(&[("01_look.py", code), PLAIN, ("data/a", "1"), ("data/inner/a", "1")]);
+    steps(run.path(), &[]);
+    assert_eq!(again(run.path(), &[]), [""; 0]);
+    for file in ["data/b", "data/inner/b"] {
+        run.write(file, "2");
+        let directory = Path::new(file).parent().unwrap().display();
+        let reason = format!("01_look: file {directory} changed");
+        assert_eq!(marked(run.path(), &[]), [reason.as_str()]);
+        assert_eq!(again(run.path(), &[]), [reason]);
+        assert!(word(&steps(run.path(), &[])[0], "stdout").contains(file));
+    }
+    // One that an earlier step makes.
+    let made = |file: &str| format!("open('data/{file}', 'w').close()\n");
+    let run = Run::new(&[("00_make.py", &made("a")), ("01_look.py", code), PLAIN, ("data/inner/a", "1")]);
+    steps(run.path(), &[]);
+    run.write("00_make.py", &format!("{}{}", made("a"), made("c")));
+    assert!(again(run.path(), &[]).iter().any(|step| step.starts_with("01_look")));
+    // What it makes itself is none of what it found.
+    let makes = FORKS.replace("LOOKS", "str([os.makedirs('new/inner'), open('new/inner/a', 'w'), open('b', 'w')])");
+    let run = Run::new(&[("01_make.py", &makes), PLAIN]);
+    steps(run.path(), &[]);
+    assert_eq!(again(run.path(), &[]), [""; 0]);
+    assert!(run.file("new/inner/a").exists());
+    run.write("01_make.py", "x = 1\n");
+    assert_eq!(again(run.path(), &[]).len(), 1);
+    assert!(!run.file("new").exists() && !run.file("b").exists());
+}
+
+#[test]
+fn a_file_that_comes_counts_for_who_lists_its_directory() {
+    let make = "open('data/one', 'w').close()\n";
+    let run = Run::new(&[
+        ("01_look.py", "import os\nprint(sorted(os.listdir('data')))\n"),
+        ("02_make.py", make),
+        ("03_look.py", "import glob\nprint(sorted(glob.glob('data/*')))\n"),
+        ("data/known", "1"),
+    ]);
+    steps(run.path(), &[]);
+    assert_eq!((marked(run.path(), &[]), again(run.path(), &[])), (vec![], vec![]));
+    run.write("data/new", "1");
+    let both = ["01_look: file data changed", "03_look: file data changed"];
+    assert_eq!(marked(run.path(), &[]), both);
+    assert_eq!(again(run.path(), &[]), both);
+    assert_eq!((marked(run.path(), &[]), again(run.path(), &[])), (vec![], vec![]));
+    fs::remove_file(run.file("data/new")).unwrap();
+    assert_eq!(marked(run.path(), &[]), both);
+    steps(run.path(), &[]);
+    // What a later step makes is not there for an earlier one, and is for who comes after it.
+    let after = steps(run.path(), &[]);
+    assert_eq!(word(&after[0], "stdout"), "['known']");
+    assert_eq!(word(&after[2], "stdout"), "['data/known', 'data/one']");
+}
+
+#[test]
+fn where_more_files_are_than_are_followed_a_child_process_is_in_doubt() {
+    let code = "import subprocess\nprint(subprocess.getoutput('echo data/*'))\n";
+    let run = Run::new(&[("01_look.py", code), PLAIN]);
+    fs::create_dir(run.file("data")).unwrap();
+    for at in 0..5_100 {
+        fs::write(run.file(&format!("data/{at}")), "").unwrap();
+    }
+    steps(run.path(), &[]);
+    let why = ["01_look: in doubt: what it started may read more files than are followed (5000)"];
+    assert_eq!(marked(run.path(), &[]), why);
+    assert_eq!(again(run.path(), &[]), why);
+    // What was there is nobody's product.
+    run.write("01_look.py", "y = 1\n");
+    assert_eq!(again(run.path(), &[]), ["01_look: its code changed"]);
+    assert_eq!(fs::read_dir(run.file("data")).unwrap().count(), 5_100);
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_native_code_opens_counts() {
     let code = "import ssl

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
-use super::disk::KEPT;
+use super::contents::KEPT;
 use super::line::Node;
 use super::protocol::AsideHead;
 use super::root::scratch;

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use super::brood::{Brood, standing};
 use super::calls::Answering;
+use super::opens::Opens;
 use super::process::Process;
 use super::protocol::{ASKED, Ask, AskedReply};
 use super::stream::{Incoming, drain, wait};
@@ -101,6 +102,7 @@ impl Process {
         limits: &Bounds,
         stop: &StopHandle,
         answering: &mut Answering,
+        opens: &mut Opens,
         ear: &mut dyn Ear,
     ) -> Ending {
         let start = Instant::now();
@@ -121,6 +123,7 @@ impl Process {
                 PollFd::new(&self.stderr, PollFlags::IN),
             ];
             wait(&mut polled, Duration::from_millis(20));
+            opens.look();
             let mut print = |stream: Stream, bytes: &[u8]| ear.printed(stream, bytes);
             drain(&self.stdout, Stream::Stdout, &mut print);
             drain(&self.stderr, Stream::Stderr, &mut print);

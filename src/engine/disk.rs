@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::contents::Contents;
 use super::state::State;
 use super::vault::Vault;
 use super::wall;
 use crate::run::mode;
-use crate::step::{Digest, FileContent};
+use crate::step::FileContent;
 
-/// A file larger than this is not kept; a step that uses it is known by the file's size and time.
-pub(super) const KEPT: u64 = 256 << 20;
 const NOTE: &str = "files";
 
 /// What is remembered of a path that some step changed.
@@ -36,8 +34,7 @@ pub(super) struct Disk {
     root: PathBuf,
     vault: Arc<dyn Vault>,
     tracked: BTreeMap<String, Tracked>,
-    /// Digest by path, as long as size and time stay.
-    hashed: BTreeMap<PathBuf, (u64, i128, Digest)>,
+    contents: Contents,
     /// The steps' temporary directory, and whether anything in it was looked at.
     temporary: PathBuf,
     looked: bool,
@@ -47,7 +44,7 @@ impl Disk {
     pub(super) fn open(root: &Path, vault: Arc<dyn Vault>) -> Self {
         let tracked = vault.note(NOTE).and_then(|note| serde_json::from_slice(&note).ok()).unwrap_or_default();
         let temporary = wall::temporary_of(root);
-        Self { root: root.to_owned(), vault, tracked, hashed: BTreeMap::new(), temporary, looked: false }
+        Self { root: root.to_owned(), vault, tracked, contents: Contents::default(), temporary, looked: false }
     }
 
     /// Where the files lie.
@@ -66,7 +63,7 @@ impl Disk {
             root: root.to_owned(),
             vault,
             tracked: self.tracked.clone(),
-            hashed: BTreeMap::new(),
+            contents: Contents::default(),
             temporary: self.temporary.clone(),
             looked: false,
         }
@@ -92,31 +89,7 @@ impl Disk {
     /// What is at `path` on disk now.
     pub(super) fn now(&mut self, path: &str) -> FileContent {
         let full = self.full(path);
-        let Ok(meta) = fs::symlink_metadata(&full) else { return FileContent::Absent };
-        if meta.is_symlink() {
-            let target = fs::read_link(&full).map(|t| t.to_string_lossy().into_owned()).unwrap_or_default();
-            return FileContent::Link { target };
-        }
-        if meta.is_dir() {
-            return FileContent::Present;
-        }
-        let time = modified(&meta);
-        if !meta.is_file() || meta.len() > KEPT {
-            return FileContent::External { mark: format!("{} {time}", meta.len()) };
-        }
-        if let Some((size, at, digest)) = self.hashed.get(&full)
-            && *size == meta.len()
-            && *at == time
-        {
-            return FileContent::File { digest: *digest, mode: mode::of(&meta) };
-        }
-        match hash(&full) {
-            Some(digest) => {
-                self.hashed.insert(full, (meta.len(), time, digest));
-                FileContent::File { digest, mode: mode::of(&meta) }
-            }
-            None => FileContent::External { mark: "unreadable".into() },
-        }
+        self.contents.at(&full)
     }
 
     /// What a step at the place of `state` finds at `path`.
@@ -137,14 +110,6 @@ impl Disk {
     /// What a step at the place of `state` finds when it lists the directory `path`.
     pub(super) fn listing_at(&mut self, state: &State, path: &str) -> FileContent {
         let full = self.full(path);
-        let mut entries: BTreeMap<String, ()> = BTreeMap::new();
-        let Ok(read) = fs::read_dir(&full) else { return FileContent::Absent };
-        for entry in read.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name != ".reweave" && name != "__pycache__" {
-                entries.insert(name, ());
-            }
-        }
         let inside = |tracked: &str| -> Option<String> {
             let full_tracked = self.root.join(tracked);
             (full_tracked.parent() == Some(&*normal(&full)))
@@ -157,15 +122,9 @@ impl Disk {
             .chain(state.files.keys())
             .filter_map(|path| inside(path).map(|name| (path.clone(), name)))
             .collect();
-        for (path, name) in known {
-            if self.at(state, &path) == FileContent::Absent {
-                entries.remove(&name);
-            } else {
-                entries.insert(name, ());
-            }
-        }
-        let parts: Vec<&[u8]> = entries.keys().map(String::as_bytes).collect();
-        FileContent::Directory { listing: Digest::of_parts(parts) }
+        let but: Vec<(String, bool)> =
+            known.into_iter().map(|(path, name)| (name, self.at(state, &path) != FileContent::Absent)).collect();
+        Contents::listing(&full, but)
     }
 
     /// Keeps what stands at `path` now, so that it can be brought back.
@@ -291,7 +250,6 @@ impl Disk {
 
     fn remove(&mut self, path: &str) -> Result<(), String> {
         let full = self.full(path);
-        self.hashed.remove(&full);
         let done = if full.is_dir() && !full.is_symlink() { fs::remove_dir(&full) } else { fs::remove_file(&full) };
         done.map_err(|error| format!("{path} could not be taken away: {error}"))
     }
@@ -299,7 +257,6 @@ impl Disk {
     fn write(&mut self, path: &str, content: &FileContent) -> Result<(), String> {
         let now = self.now(path);
         let full = self.full(path);
-        self.hashed.remove(&full);
         if let Some(parent) = full.parent() {
             fs::create_dir_all(parent).map_err(|error| format!("{path} could not be put back: {error}"))?;
         }
@@ -354,26 +311,4 @@ fn link(_target: &str, _at: &Path) -> std::io::Result<()> {
 
 fn normal(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, std::path::Component::CurDir)).collect()
-}
-
-fn modified(meta: &fs::Metadata) -> i128 {
-    meta.modified()
-        .ok()
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-        .and_then(|since| i128::try_from(since.as_nanos()).ok())
-        .unwrap_or_default()
-}
-
-fn hash(path: &Path) -> Option<Digest> {
-    let mut file = fs::File::open(path).ok()?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Some(Digest::from_bytes(*hasher.finalize().as_bytes())),
-            Ok(count) => hasher.update(buffer.get(..count)?),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => return None,
-        };
-    }
 }

@@ -138,9 +138,9 @@ pub(super) fn execute(
         processes: bench.settings.processes,
     };
     let mut answering = Answering::new(Arc::clone(&bench.settings.calls), task.id.clone());
-    let ending = node.process.attend(&limits, bench.stop, &mut answering, &mut hearing);
+    let ending = node.process.attend(&limits, bench.stop, &mut answering, bench.opens, &mut hearing);
     answering.end();
-    let opened = bench.opens.end();
+    let opened = bench.opens.end(bench.disk.root());
     let ruled = node.process.warden.as_ref().map(|warden| {
         let mut effects = warden.end();
         effects.extend(warden.missing.iter().map(|what| Effect::Unguarded { what: what.clone() }));
@@ -382,6 +382,10 @@ fn note_opened(observed: &mut Observed, task: &Task, found: Opened, ignored: &[P
             observed.files_read.insert(path, "content".into());
         }
     }
+    for path in found.listed.into_iter().filter(|path| !observed.files_written.contains_key(path)) {
+        observed.files_read.entry(path).or_insert_with(|| "list".into());
+    }
+    observed.doubts.extend(found.doubt);
 }
 
 /// Makes the record of what the worker saw. `before` is the state in which the step began.

@@ -33,22 +33,23 @@ mod brood;
 mod calls;
 #[cfg(target_os = "linux")]
 mod change;
+mod contents;
 mod decide;
 mod disk;
 mod execute;
 mod executor;
 mod guard;
+#[cfg(target_os = "linux")]
+mod inotify;
 mod leave;
 mod line;
 mod look;
 #[cfg(target_os = "linux")]
 mod network;
+#[cfg(not(target_os = "linux"))]
+mod no_inotify;
 #[cfg(target_os = "linux")]
 mod notify;
-#[cfg(target_os = "linux")]
-mod opens;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_opens.rs"]
 mod opens;
 mod output;
 mod packages;
@@ -77,6 +78,7 @@ mod warden;
 pub use answers::Answers;
 pub use aside::{Aside, Isolation};
 pub use calls::{Call, Calls, MemoryCalls};
+pub use contents::Contents;
 pub use executor::{Executed, Executor};
 pub use leave::{Asker, Leave, Leaves, Wish};
 pub use packages::replaced_package;

@@ -124,9 +124,12 @@ impl Surroundings {
             names.into_iter().map(|name| (Name::clone(&name), self.digest(&name, task.timeout))).collect();
     }
 
-    /// What of an execution's surroundings is another now.
+    /// What of an execution's surroundings is another now, or may be.
     pub fn changed(&self, execution: &Execution, timeout: Option<Duration>, vault: &dyn Vault) -> Option<Reason> {
         let seen = &execution.observation;
+        if let Some(why) = seen.doubts.first() {
+            return Some(Reason::InDoubt { why: why.clone() });
+        }
         if seen.interpreter.is_some() && seen.start != Some(self.started) {
             return Some(Reason::InterpreterChanged { what: self.other_start(seen.start, vault) });
         }

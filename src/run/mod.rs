@@ -51,6 +51,7 @@ pub use interpreter::{Interpreter, InterpreterError, InterpreterOrigin, PassedOv
 pub use problem::{Gravity, Problem, ProblemKind, RunError, show};
 pub use read_step::STEP_LIMIT;
 pub use source::{Encoding, NotEncodable, NotText, decode_python, decode_shell};
+pub use stamp::Stamp;
 pub use step_file::{Frame, Scan, StepFile};
 pub use tree::Tree;
 pub use trust::{Approval, Claim, Subject, Trust, signing_key};

@@ -11,7 +11,7 @@ const RACY: Duration = Duration::from_secs(2);
 
 /// What tells that a file is what it was, without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Stamp {
+pub struct Stamp {
     size: u64,
     modified: Option<SystemTime>,
     #[cfg(unix)]
@@ -25,6 +25,11 @@ pub(super) struct Stamp {
 impl Stamp {
     /// The stamp of a file as it is found now.
     pub fn of(found: &Metadata) -> Self {
+        Self::settled_after(found, RACY)
+    }
+
+    /// The stamp of a file as it is found now, where its times prove something so long after it was changed.
+    pub fn settled_after(found: &Metadata, wait: Duration) -> Self {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;
         let modified = found.modified().ok();
@@ -36,7 +41,7 @@ impl Stamp {
             inode: (found.dev(), found.ino()),
             #[cfg(unix)]
             changed: (found.ctime(), found.ctime_nsec()),
-            racy: !matches!(age, Some(Ok(age)) if age > RACY),
+            racy: !matches!(age, Some(Ok(age)) if age > wait),
         }
     }
 

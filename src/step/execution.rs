@@ -336,7 +336,7 @@ pub struct Observation {
     pub files_read: BTreeMap<String, FileContent>,
     /// Files changed: what was there before, and what after.
     pub files_written: BTreeMap<String, FileWrite>,
-    /// Why everything after this step must be run again with it, if so.
+    /// Why it can't be told whether what it used is another now, if so: it is run again each time.
     pub doubts: Vec<String>,
     /// What it consulted that no record can tell again: the clock, entropy, the network.
     pub nondeterministic: Vec<String>,

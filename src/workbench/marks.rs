@@ -13,6 +13,7 @@
 //!   same from the marks before, by way of the steps that changed and those alone that look at what these leave.
 //! - `index.rs`: who leaves a name, and who looks at it.
 
+mod files;
 mod index;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
+pub(super) use self::files::{agrees, directory};
 use self::index::Index;
 
 use crate::engine::OnError;
@@ -85,6 +87,13 @@ pub(super) type Used = Vec<(usize, Name)>;
 pub(super) trait Disk {
     /// Whether `content` is at `path` now; `None` where that can't be told cheaply.
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool>;
+
+    /// What there is in a directory, where some of it is not there for a step, or more is: by name, `but` tells so. `None`
+    /// where that can't be told.
+    fn listing(&self, path: &str, but: Vec<(String, bool)>) -> Option<FileContent> {
+        let _ = (path, but);
+        None
+    }
 
     /// What there is in place of a package, in words, if it is another.
     fn replaced(&self, package: &Package) -> Option<String> {
@@ -559,39 +568,6 @@ impl At<'_, '_> {
         })
     }
 
-    fn compare_files(&self, execution: &Execution, reasons: &mut Reasons, used: &mut Used) {
-        let held = |place: usize| (self.course.subject)(place).and_then(|subject| subject.held);
-        for (path, content) in &execution.observation.files_read {
-            let written = self.marks.written.get(path.as_str()).filter(|places| !places.is_empty());
-            let same = match self.marks.files.before(path, self.place) {
-                Some(by) => {
-                    used.push((by, Name::from(path.as_str())));
-                    if !self.marks.traces.get(by).is_some_and(|trace| trace.holds) {
-                        reasons.upstream(by, Some(Name::from(path.as_str())));
-                        continue;
-                    }
-                    let left = held(by).and_then(|held| held.execution.observation.files_written.get(path));
-                    let Some(now) = left.map(|write| &write.after) else { continue };
-                    // What the last step left may have been changed from outside since.
-                    let is_last = written.and_then(BTreeSet::last).is_some_and(|last| *last == by);
-                    let untouched = !is_last || self.course.disk.holds(path, now) != Some(false);
-                    untouched && agrees(content, now)
-                }
-                None => match written.and_then(BTreeSet::first) {
-                    // A later step writes it, so what was there at the start is no longer on the disk.
-                    Some(first) => {
-                        let write = held(*first).and_then(|held| held.execution.observation.files_written.get(path));
-                        write.is_none_or(|write| agrees(content, &write.before))
-                    }
-                    None => self.course.disk.holds(path, content) != Some(false),
-                },
-            };
-            if !same {
-                reasons.push(Reason::FileChanged { path: path.clone() });
-            }
-        }
-    }
-
     fn compare_calls(&self, execution: &Execution, reasons: &mut Reasons) {
         for frame in &execution.observation.calls {
             if frame.rounds.iter().any(|round| self.course.disk.kept(&round.key) != Some(round.answer)) {
@@ -621,15 +597,6 @@ impl At<'_, '_> {
 /// Whether a step's result is decided: nothing has to be done for it.
 fn is_settled(status: Status) -> bool {
     matches!(status, Status::Fresh | Status::Failed | Status::Blocked)
-}
-
-/// Whether what was seen at a path is what is there.
-fn agrees(seen: &FileContent, there: &FileContent) -> bool {
-    match (seen, there) {
-        (FileContent::Present, FileContent::Absent) => false,
-        (FileContent::Present, _) => true,
-        (seen, there) => seen == there,
-    }
 }
 
 /// Reasons as they are found: those of the step itself first, then one for each step that it waits for.

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
 
+_MOST_FOLLOWED = 5_000  # files of a run, where a step may read and change any
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
 _addaudithook = sys.addaudithook  # what steps find there is another
@@ -63,6 +64,7 @@ class Files:
         self.doubts: list[str] = []
         self.clock: set[str] = set()
         self.everything = False
+        self.there: set[str] = set()  # what there was before, if everything is noted
         self.watched: dict[str, Any] = {}  # written to through descriptors from before the step, perhaps
         self.saw_frames = False  # whether something looked at the frames of the step
         self.asks_entries = False  # whether entries of a directory may be asked for their size
@@ -178,20 +180,29 @@ class Files:
         if self.everything:
             return
         self.everything = True
-        count = 0
+        self.there = set(self._tree())
+        if len(self.there) > _MOST_FOLLOWED:
+            self.doubts.append(f"what it started may read more files than are followed ({_MOST_FOLLOWED})")
+            return
+        self.note_read(self.directory, "list")
+        for path in self.there:
+            if os.path.isdir(path):
+                # Whoever reads what there is may read what comes.
+                if not os.path.islink(path):
+                    self.note_read(path, "list")
+                continue
+            self.reads.setdefault(path, "content")
+            if path not in self.writes:
+                self.writes[path] = self._copy(path)
+
+    def _tree(self) -> Iterator[str]:
+        """What is below the run's directory, without what is reweave's own."""
         for parent, folders, names in os.walk(self.directory):
             folders[:] = [f for f in folders if f not in (".reweave", "__pycache__", ".git", "patches")]
-            for name in names:
+            for name in (*folders, *names):
                 path = os.path.join(parent, name)
-                if self._path(path) is None:
-                    continue
-                count += 1
-                if count > 5000:
-                    self.doubts.append("a program was started in a directory of more files than can be followed")
-                    return
-                self.reads.setdefault(path, "content")
-                if path not in self.writes:
-                    self.writes[path] = self._copy(path)
+                if self._path(path) is not None:
+                    yield path
 
     def watch(self, paths: Iterable[str]) -> None:
         """Before the step: what it writes to these comes through descriptors that were left open, and raises no event."""
@@ -220,12 +231,9 @@ class Files:
         """After the step: files that a program that it started left."""
         if not self.everything:
             return
-        for parent, folders, names in os.walk(self.directory):
-            folders[:] = [f for f in folders if f not in (".reweave", "__pycache__", ".git", "patches")]
-            for name in names:
-                path = os.path.join(parent, name)
-                if path not in self.writes and self._path(path) is not None:
-                    self.writes[path] = None
+        for path in self._tree():
+            if path not in self.there and path not in self.writes:
+                self.writes[path] = None
 
     def _copy(self, path: str) -> str | None:
         """A copy of what stands at `path` now, before the step changes it; its name ends with the permissions."""

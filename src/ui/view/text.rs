@@ -76,6 +76,7 @@ mod properties {
             "e",
             "\0",
             "\u{7f}",
+            "\u{64b}",
             "\u{1a15}\u{1a17}\u{200d}\u{1a10}",
         ])
         .prop_map(str::to_owned);

@@ -180,4 +180,14 @@ impl Disk for Overlaid<'_> {
             _ => None,
         }
     }
+
+    fn listing(&self, path: &str, but: Vec<(String, bool)>) -> Option<FileContent> {
+        let directory = marks::directory(path);
+        let ours = self.files.iter().filter(|change| Path::new(&change.path).parent() == Some(directory));
+        let names = ours.filter_map(|change| {
+            let name = Path::new(&change.path).file_name()?.to_string_lossy().into_owned();
+            Some((name, change.result.is_some()))
+        });
+        self.below.listing(path, names.chain(but).collect())
+    }
 }

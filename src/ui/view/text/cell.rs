@@ -152,7 +152,7 @@ fn first_cell(cluster: &str, at: usize, column: usize, tab: Tab) -> (Cell<'_>, u
         if is_dropped(c, base) {
             joined |= c == '\u{200D}';
             plain = false;
-        } else if is_skin_tone(c) || invisible(c).is_some() && !(is_joiner(c) && base.is_alphabetic()) {
+        } else if is_skin_tone(c) || invisible(c).is_some() && !(is_joiner(c) && is_letter(base)) {
             break;
         } else if c.width() == Some(0) {
             marks += 1;
@@ -261,6 +261,11 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200C}' | '\u{200D}')
 }
 
+/// Whether it stands by itself: marks of Arabic are alphabetic too.
+fn is_letter(c: char) -> bool {
+    c.is_alphabetic() && c.width() != Some(0)
+}
+
 /// What only changes the looks of `base`, and its width differently from terminal to terminal.
 fn is_dropped(c: char, base: char) -> bool {
     match c {
@@ -318,6 +323,7 @@ mod tests {
     fn combining_marks_stay_on_their_base() {
         assert_eq!(shown("e\u{301}x"), [("e\u{301}".into(), 1), ("x".into(), 1)]);
         assert_eq!(shown("\u{301}x"), [("◌\u{301}".into(), 1), ("x".into(), 1)]);
+        assert_eq!(flat("\u{64b}\u{200d}"), "◌\u{64b}<ZWJ>");
         let piled = format!("z{}", "\u{301}".repeat(500));
         assert_eq!(shown(&piled), [(format!("z{}", "\u{301}".repeat(MARKS_KEPT)), 1)]);
     }

@@ -1,0 +1,128 @@
+//! What stands at a path, told without reading a file again that is as it was.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, Metadata};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::run::{Stamp, mode};
+use crate::step::{Digest, FileContent};
+
+/// A file larger than this is not kept; a step that uses it is known by the file's size and time.
+pub(super) const KEPT: u64 = 256 << 20;
+
+/// A file that changed less than this ago may change again without another time: the clock of files goes in ticks.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The digests of files, as long as their stamps stay.
+#[derive(Debug, Default)]
+pub struct Contents {
+    known: HashMap<PathBuf, (Stamp, Digest)>,
+}
+
+impl Contents {
+    /// What is at an absolute path now. A directory is only present: for what it holds, see [`Contents::listing`].
+    pub fn at(&mut self, path: &Path) -> FileContent {
+        let Ok(found) = fs::symlink_metadata(path) else { return FileContent::Absent };
+        if found.is_symlink() {
+            let target = fs::read_link(path).map(|to| to.to_string_lossy().into_owned()).unwrap_or_default();
+            return FileContent::Link { target };
+        }
+        if found.is_dir() {
+            return FileContent::Present;
+        }
+        if !found.is_file() || found.len() > KEPT {
+            return FileContent::External { mark: format!("{} {}", found.len(), modified(&found)) };
+        }
+        let stamp = Stamp::settled_after(&found, TICK);
+        if let Some((known, digest)) = self.known.get(path)
+            && known.shows_the_same(&stamp)
+        {
+            return FileContent::File { digest: *digest, mode: mode::of(&found) };
+        }
+        match hash(path) {
+            Some(digest) => {
+                self.known.insert(path.to_owned(), (stamp, digest));
+                FileContent::File { digest, mode: mode::of(&found) }
+            }
+            None => FileContent::External { mark: "unreadable".into() },
+        }
+    }
+
+    /// What there is in a directory, if it is one, by the names of its entries. For whom some of these are not there, or
+    /// others are, `but` tells so by name.
+    pub fn listing(path: &Path, but: impl IntoIterator<Item = (String, bool)>) -> FileContent {
+        let Ok(read) = fs::read_dir(path) else { return FileContent::Absent };
+        let names = read.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: BTreeSet<String> = names.filter(|name| name != ".reweave" && name != "__pycache__").collect();
+        for (name, is_there) in but {
+            if is_there {
+                names.insert(name);
+            } else {
+                names.remove(&name);
+            }
+        }
+        FileContent::Directory { listing: Digest::of_parts(names.iter().map(String::as_bytes).collect::<Vec<_>>()) }
+    }
+}
+
+fn modified(found: &Metadata) -> i128 {
+    found
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+        .and_then(|since| i128::try_from(since.as_nanos()).ok())
+        .unwrap_or_default()
+}
+
+fn hash(path: &Path) -> Option<Digest> {
+    let mut file = fs::File::open(path).ok()?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Some(Digest::from_bytes(*hasher.finalize().as_bytes())),
+            Ok(count) => hasher.update(buffer.get(..count)?),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return None,
+        };
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_another_though_its_size_and_time_are_as_they_were() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let write = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let file = fs::File::options().append(true).open(&path).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        };
+        let mut contents = Contents::default();
+        write("one");
+        let one = contents.at(&path);
+        assert_eq!(contents.at(&path), one);
+        write("two");
+        assert_ne!(contents.at(&path), one);
+        write("one");
+        assert_eq!(contents.at(&path), one);
+    }
+
+    #[test]
+    fn a_listing_is_as_it_is_found_by_who_asks() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), "").unwrap();
+        let one = Contents::listing(dir.path(), []);
+        assert_ne!(Contents::listing(dir.path(), [("a".to_owned(), false)]), one);
+        fs::write(dir.path().join("b"), "").unwrap();
+        assert_ne!(Contents::listing(dir.path(), []), one);
+        assert_eq!(Contents::listing(dir.path(), [("b".to_owned(), false)]), one);
+        assert_eq!(Contents::listing(&dir.path().join("none"), []), FileContent::Absent);
+    }
+}
