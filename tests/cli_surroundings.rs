@@ -172,6 +172,32 @@ fn a_file_that_comes_counts_for_a_child_process() {
 }
 
 #[test]
+fn a_persons_link_stays_one() {
+    let child = FORKS.replace("LOOKS", "str(len(os.listdir('.')))");
+    for code in [child.as_str(), "import os\nos.remove('link')\n", "open('link', 'w').close()\n"] {
+        let run = Run::new(&[("01_do.py", code), PLAIN, ("data.txt", "1")]);
+        std::os::unix::fs::symlink("data.txt", run.file("link")).unwrap();
+        steps(run.path(), &[]);
+        assert_eq!((marked(run.path(), &[]), again(run.path(), &[])), (vec![], vec![]), "{code}");
+        run.write("01_do.py", "y = 1\n");
+        assert_eq!(again(run.path(), &[]), ["01_do: its code changed"]);
+        assert_eq!(fs::read_link(run.file("link")).unwrap(), Path::new("data.txt"), "{code}");
+        assert_eq!(run.read("data.txt"), "1", "{code}");
+    }
+}
+
+#[test]
+fn a_file_that_becomes_a_directory_counts_for_who_walks() {
+    let run = Run::new(&[("01_look.py", "import os\nprint(sum(1 for _ in os.walk('data')))\n"), ("data/a", "")]);
+    steps(run.path(), &[]);
+    fs::remove_file(run.file("data/a")).unwrap();
+    fs::create_dir(run.file("data/a")).unwrap();
+    assert_eq!(marked(run.path(), &[]), ["01_look: file data changed"]);
+    assert_eq!(again(run.path(), &[]), ["01_look: file data changed"]);
+    assert_eq!(word(&steps(run.path(), &[])[0], "stdout"), "2");
+}
+
+#[test]
 fn a_file_that_comes_counts_for_who_lists_its_directory() {
     let make = "open('data/one', 'w').close()\n";
     let run = Run::new(&[

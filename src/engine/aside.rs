@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
-use super::contents::KEPT;
+use super::contents::{KEPT, is_fifo};
+use super::disk::make_fifo;
 use super::line::Node;
 use super::protocol::AsideHead;
 use super::root::scratch;
@@ -288,6 +289,8 @@ impl Vault for Layered {
 /// is to show: environments, repositories and files too large to copy.
 fn copy_run(dir: &Path, copy: &Path) -> Result<Vec<String>, EngineError> {
     let mut borrowed = Vec::new();
+    let mut folders: Vec<(PathBuf, fs::Permissions)> = Vec::new();
+    folders.extend(fs::metadata(dir).map(|meta| (copy.to_owned(), meta.permissions())));
     let mut todo = vec![PathBuf::new()];
     while let Some(inner) = todo.pop() {
         let from = dir.join(&inner);
@@ -315,6 +318,7 @@ fn copy_run(dir: &Path, copy: &Path) -> Result<Vec<String>, EngineError> {
                 std::os::unix::fs::symlink(target, &to).map_err(failed)?;
             } else if meta.is_dir() {
                 fs::create_dir(&to).map_err(failed)?;
+                folders.push((to, meta.permissions()));
                 if name == ".git" || from.join("pyvenv.cfg").exists() {
                     borrowed.push(inner.to_string_lossy().into_owned());
                 } else {
@@ -335,8 +339,14 @@ fn copy_run(dir: &Path, copy: &Path) -> Result<Vec<String>, EngineError> {
                     // A step may look at the time; a file whose time can't be set keeps a new one.
                     let _ = file.set_modified(time);
                 }
+            } else if is_fifo(&meta) {
+                make_fifo(&to).map_err(failed)?;
             }
         }
+    }
+    // Last, since one may be closed to who makes the copy.
+    for (folder, permissions) in folders.into_iter().rev() {
+        let _ = fs::set_permissions(folder, permissions);
     }
     Ok(borrowed)
 }

@@ -1,6 +1,6 @@
 //! What stands at a path, told without reading a file again that is as it was.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,9 @@ use crate::step::{Digest, FileContent};
 
 /// A file larger than this is not kept; a step that uses it is known by the file's size and time.
 pub(super) const KEPT: u64 = 256 << 20;
+
+/// What a named pipe is told by.
+pub(super) const FIFO: &str = "fifo";
 
 /// A file that changed less than this ago may change again without another time: the clock of files goes in ticks.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,9 +33,12 @@ impl Contents {
             return FileContent::Link { target };
         }
         if found.is_dir() {
-            return FileContent::Present;
+            return FileContent::Present { mode: mode::of(&found) };
         }
-        if !found.is_file() || found.len() > KEPT {
+        if !found.is_file() {
+            return FileContent::External { mark: if is_fifo(&found) { FIFO } else { "special" }.into() };
+        }
+        if found.len() > KEPT {
             return FileContent::External { mark: format!("{} {}", found.len(), modified(&found)) };
         }
         let stamp = Stamp::settled_after(&found, TICK);
@@ -50,21 +56,52 @@ impl Contents {
         }
     }
 
-    /// What there is in a directory, if it is one, by the names of its entries. For whom some of these are not there, or
-    /// others are, `but` tells so by name.
-    pub fn listing(path: &Path, but: impl IntoIterator<Item = (String, bool)>) -> FileContent {
-        let Ok(read) = fs::read_dir(path) else { return FileContent::Absent };
-        let names = read.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut names: BTreeSet<String> = names.filter(|name| name != ".reweave" && name != "__pycache__").collect();
-        for (name, is_there) in but {
-            if is_there {
-                names.insert(name);
-            } else {
-                names.remove(&name);
+    /// What there is in a directory, if it is one, by the names of its entries and what these are: who walks a tree goes
+    /// into directories. For whom there is something else at `path` than there is now, `itself` tells what, and for whom some
+    /// of what is in it is not there, or another, `but` tells so by name.
+    pub fn listing(
+        path: &Path,
+        itself: Option<&FileContent>,
+        but: impl IntoIterator<Item = (String, FileContent)>,
+    ) -> FileContent {
+        let read = match (itself, fs::read_dir(path)) {
+            (None | Some(FileContent::Link { .. }), Ok(read)) => Some(read),
+            (Some(FileContent::Present { .. } | FileContent::Directory { .. }), read) => read.ok(),
+            _ => return FileContent::Absent,
+        };
+        let mut entries: BTreeMap<String, &str> = BTreeMap::new();
+        for entry in read.into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != ".reweave" && name != "__pycache__" {
+                entries.insert(name, entry.file_type().map_or("", |kind| word(kind.is_dir(), kind.is_symlink())));
             }
         }
-        FileContent::Directory { listing: Digest::of_parts(names.iter().map(String::as_bytes).collect::<Vec<_>>()) }
+        for (name, content) in but {
+            let is_dir = matches!(content, FileContent::Present { .. } | FileContent::Directory { .. });
+            match content {
+                FileContent::Absent => entries.remove(&name),
+                _ => entries.insert(name, word(is_dir, matches!(content, FileContent::Link { .. }))),
+            };
+        }
+        let parts: Vec<&[u8]> = entries.iter().flat_map(|(name, kind)| [name.as_bytes(), kind.as_bytes()]).collect();
+        FileContent::Directory { listing: Digest::of_parts(parts) }
     }
+}
+
+/// What an entry of a directory is.
+fn word(is_dir: bool, is_link: bool) -> &'static str {
+    match (is_dir, is_link) {
+        (true, _) => "directory",
+        (_, true) => "link",
+        _ => "",
+    }
+}
+
+pub(super) fn is_fifo(found: &Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileTypeExt::is_fifo(&found.file_type());
+    #[cfg(not(unix))]
+    return false;
 }
 
 fn modified(found: &Metadata) -> i128 {
@@ -118,11 +155,20 @@ mod tests {
     fn a_listing_is_as_it_is_found_by_who_asks() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "").unwrap();
-        let one = Contents::listing(dir.path(), []);
-        assert_ne!(Contents::listing(dir.path(), [("a".to_owned(), false)]), one);
-        fs::write(dir.path().join("b"), "").unwrap();
-        assert_ne!(Contents::listing(dir.path(), []), one);
-        assert_eq!(Contents::listing(dir.path(), [("b".to_owned(), false)]), one);
-        assert_eq!(Contents::listing(&dir.path().join("none"), []), FileContent::Absent);
+        let listing = |but: &[(String, FileContent)]| Contents::listing(dir.path(), None, but.to_vec());
+        let one = listing(&[]);
+        assert_ne!(listing(&[("a".to_owned(), FileContent::Absent)]), one);
+        assert_ne!(listing(&[("a".to_owned(), FileContent::Present { mode: None })]), one);
+        fs::create_dir(dir.path().join("b")).unwrap();
+        let two = listing(&[]);
+        assert_ne!(two, one);
+        assert_eq!(listing(&[("b".to_owned(), FileContent::Absent)]), one);
+        fs::remove_dir(dir.path().join("b")).unwrap();
+        assert_eq!(listing(&[("b".to_owned(), FileContent::Present { mode: None })]), two);
+        let (gone, there) = (dir.path().join("none"), FileContent::Present { mode: None });
+        assert_eq!(Contents::listing(&gone, None, []), FileContent::Absent);
+        let file = FileContent::File { digest: Digest::of(""), mode: None };
+        assert_eq!(Contents::listing(&gone, Some(&there), [("a".to_owned(), file)]), one);
+        assert_eq!(Contents::listing(dir.path(), Some(&FileContent::Absent), []), FileContent::Absent);
     }
 }

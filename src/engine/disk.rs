@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::contents::Contents;
+use super::contents::{Contents, FIFO};
 use super::state::State;
 use super::vault::Vault;
 use super::wall;
-use crate::run::mode;
+use crate::run::mode::Node;
 use crate::step::FileContent;
 
 const NOTE: &str = "files";
 
 /// What is remembered of a path that some step changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Tracked {
+pub(super) struct Tracked {
     /// What was there before any step touched it.
     origin: FileContent,
     /// What the engine last left there.
@@ -26,6 +26,41 @@ struct Tracked {
     /// Whether it only came while a step had a program running: then it may be anybody's.
     #[serde(default)]
     came: bool,
+}
+
+impl Tracked {
+    /// What there was before any step changed it: where something else is there by now than what was left, that.
+    fn before(&self, now: FileContent) -> FileContent {
+        if now == self.left { self.origin.clone() } else { now }
+    }
+}
+
+/// What there was, at each path that steps changed, before any did: told from outside an engine.
+#[derive(Debug, Default)]
+pub struct Origins {
+    note: Vec<u8>,
+    tracked: BTreeMap<String, Tracked>,
+}
+
+impl Origins {
+    /// Takes what was noted by now.
+    pub fn renew(&mut self, vault: &dyn Vault) {
+        let note = vault.note(NOTE).unwrap_or_default();
+        if note != self.note {
+            self.tracked = serde_json::from_slice(&note).unwrap_or_default();
+            self.note = note;
+        }
+    }
+
+    /// What there was at `path`, where there is `now`; `None` for what no step changed.
+    pub fn at(&self, path: &str, now: impl FnOnce() -> FileContent) -> Option<FileContent> {
+        self.tracked.get(path).map(|tracked| tracked.before(now()))
+    }
+
+    /// The paths that steps changed.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.tracked.keys().map(String::as_str)
+    }
 }
 
 /// The run's directory, as far as steps' files go.
@@ -97,13 +132,10 @@ impl Disk {
         if let Some(content) = state.files.get(path) {
             return content.clone();
         }
-        match self.tracked.get(path).cloned() {
-            // A step that is later, or gone, changed it: before, there was this.
-            Some(tracked) => {
-                let now = self.now(path);
-                if now == tracked.left { tracked.origin } else { now }
-            }
-            None => self.now(path),
+        let now = self.now(path);
+        match self.tracked.get(path) {
+            Some(tracked) => tracked.before(now),
+            None => now,
         }
     }
 
@@ -122,9 +154,10 @@ impl Disk {
             .chain(state.files.keys())
             .filter_map(|path| inside(path).map(|name| (path.clone(), name)))
             .collect();
-        let but: Vec<(String, bool)> =
-            known.into_iter().map(|(path, name)| (name, self.at(state, &path) != FileContent::Absent)).collect();
-        Contents::listing(&full, but)
+        let but: Vec<(String, FileContent)> =
+            known.into_iter().map(|(path, name)| (name, self.at(state, &path))).collect();
+        let itself = self.at(state, path);
+        Contents::listing(&full, Some(&itself), but)
     }
 
     /// Keeps what stands at `path` now, so that it can be brought back.
@@ -144,7 +177,6 @@ impl Disk {
     pub(super) fn keep_copy(&mut self, copy: Option<&str>) -> FileContent {
         match copy {
             None => FileContent::Absent,
-            Some("directory") => FileContent::Present,
             Some(copy) if copy.starts_with('/') => {
                 let read = fs::read(copy);
                 // The copy has served.
@@ -152,12 +184,20 @@ impl Disk {
                 let mode = copy.rsplit('-').next().and_then(|mode| u32::from_str_radix(mode, 8).ok());
                 match read {
                     Ok(bytes) => {
-                        FileContent::File { digest: self.vault.put_blob(&bytes), mode: mode.and_then(mode::unusual) }
+                        let mode = mode.and_then(|mode| Node::File.unusual(mode));
+                        FileContent::File { digest: self.vault.put_blob(&bytes), mode }
                     }
                     Err(error) => FileContent::External { mark: error.to_string() },
                 }
             }
-            Some(word) => FileContent::External { mark: word.to_owned() },
+            Some(word) => match word.split_once(':') {
+                Some(("link", target)) => FileContent::Link { target: target.to_owned() },
+                Some(("directory", mode)) => {
+                    let mode = u32::from_str_radix(mode, 8).ok();
+                    FileContent::Present { mode: mode.and_then(|mode| Node::Directory.unusual(mode)) }
+                }
+                _ => FileContent::External { mark: word.to_owned() },
+            },
         }
     }
 
@@ -192,7 +232,7 @@ impl Disk {
                 let is_gone = now == FileContent::Absent && tracked.origin == FileContent::Absent;
                 let can_be_put_back = match &tracked.left {
                     FileContent::File { digest, .. } => is_gone && self.vault.blob(digest).is_some(),
-                    FileContent::External { .. } => false,
+                    FileContent::External { mark } => mark == FIFO,
                     _ => true,
                 };
                 (now != tracked.left && !(is_gone && can_be_put_back)).then_some((path, now))
@@ -222,7 +262,12 @@ impl Disk {
         let mut dirty = false;
         // What must go goes first, the inner before the outer; then what must come, the outer first.
         for (path, content) in wanted.iter().rev() {
-            if *content == FileContent::Absent && self.now(path) != FileContent::Absent {
+            let now = self.now(path);
+            let is_directory = |content: &FileContent| matches!(content, FileContent::Present { .. });
+            // A file and a directory can't take each other's place.
+            let is_other =
+                is_directory(&now) != is_directory(content) && !matches!(content, FileContent::Directory { .. });
+            if now != FileContent::Absent && (*content == FileContent::Absent || is_other) {
                 dirty = true;
                 if let Err(problem) = self.remove(path) {
                     problems.push(problem);
@@ -264,16 +309,23 @@ impl Disk {
             FileContent::File { digest, mode } => {
                 let put = |error| format!("{path} could not be put back: {error}");
                 if matches!(now, FileContent::File { digest: here, .. } if here == *digest) {
-                    return mode::set(&full, *mode).map_err(put);
+                    return Node::File.set(&full, *mode).map_err(put);
                 }
                 let bytes = self
                     .vault
                     .blob(digest)
                     .ok_or_else(|| format!("{path} could not be put back: its content was not kept"))?;
-                write_whole(&full, &bytes).and_then(|()| mode::set(&full, *mode)).map_err(put)
+                write_whole(&full, &bytes).and_then(|()| Node::File.set(&full, *mode)).map_err(put)
             }
-            FileContent::Present | FileContent::Directory { .. } => {
+            FileContent::Present { mode } => {
+                let made = fs::create_dir_all(&full).and_then(|()| Node::Directory.set(&full, *mode));
+                made.map_err(|error| format!("{path} could not be made: {error}"))
+            }
+            FileContent::Directory { .. } => {
                 fs::create_dir_all(&full).map_err(|error| format!("{path} could not be made: {error}"))
+            }
+            FileContent::External { mark } if mark == FIFO => {
+                make_fifo(&full).map_err(|error| format!("{path} could not be made: {error}"))
             }
             FileContent::Link { target } => {
                 // What stands there now is another link, or nothing.
@@ -291,12 +343,28 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".reweave-{}", std::process::id()));
     let beside = path.with_file_name(name);
-    fs::write(&beside, bytes)?;
-    if let Ok(meta) = fs::metadata(path) {
-        // The mode is kept where there is a file; a failure leaves the default.
-        let _ = fs::set_permissions(&beside, meta.permissions());
+    let done = fs::write(&beside, bytes).and_then(|()| {
+        if let Ok(meta) = fs::metadata(path) {
+            // The mode is kept where there is a file; a failure leaves the default.
+            let _ = fs::set_permissions(&beside, meta.permissions());
+        }
+        fs::rename(&beside, path)
+    });
+    if done.is_err() {
+        let _ = fs::remove_file(&beside);
     }
-    fs::rename(&beside, path)
+    done
+}
+
+#[cfg(unix)]
+pub(super) fn make_fifo(path: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o666), 0)?)
+}
+
+#[cfg(not(unix))]
+pub(super) fn make_fifo(_path: &Path) -> std::io::Result<()> {
+    Err(std::io::Error::other("named pipes are not put back on this system"))
 }
 
 #[cfg(unix)]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::answers::Answers;
 use super::attend::{Bounds, Cut, Ear, Ending};
 use super::calls::Answering;
+use super::contents::FIFO;
 use super::disk::Disk;
 use super::guard::{Evidence, Guard};
 use super::line::Node;
@@ -431,6 +432,9 @@ fn record(bench: &mut Bench<'_>, before: &State, observed: Observed, execution: 
     for (path, was) in befores.clone() {
         let after = if inside(&path) { disk.keep(&path) } else { disk.now(&path) };
         if after != was {
+            if matches!(&was, FileContent::External { mark } if mark != FIFO) {
+                seen.doubts.push(format!("it changed {path}, of which no copy is kept"));
+            }
             if inside(&path) {
                 let mut done = observed.effects.iter().filter_map(|(_, words)| words.last());
                 let told = done.any(|to| Path::new(&path).starts_with(to));

@@ -79,6 +79,7 @@ pub use answers::Answers;
 pub use aside::{Aside, Isolation};
 pub use calls::{Call, Calls, MemoryCalls};
 pub use contents::Contents;
+pub use disk::Origins;
 pub use executor::{Executed, Executor};
 pub use leave::{Asker, Leave, Leaves, Wish};
 pub use packages::replaced_package;

@@ -1,4 +1,4 @@
-//! Permissions of files, as far as they are other than those that a new file gets: only such are worth a word.
+//! Permissions of files and directories, as far as they are other than those that new ones get: only such are worth a word.
 
 use std::fs;
 use std::io;
@@ -19,25 +19,41 @@ fn umask() -> u32 {
     })
 }
 
-/// The permissions of a regular file in `mode` (as in `st_mode`); `None` if a new file would have the same.
-pub(crate) fn unusual(mode: u32) -> Option<u32> {
-    let permissions = mode & PERMISSIONS;
-    (permissions != 0o666 & !umask()).then_some(permissions)
+/// Which permissions are usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    File,
+    Directory,
 }
 
-/// The permissions of a file, `None` if they are the usual ones; always where a system has none of this kind.
+impl Node {
+    /// The permissions that a new one gets.
+    fn usual(self) -> u32 {
+        let all = if self == Self::Directory { 0o777 } else { 0o666 };
+        all & !umask()
+    }
+
+    /// The permissions in `mode` (as in `st_mode`); `None` if a new one would have the same.
+    pub(crate) fn unusual(self, mode: u32) -> Option<u32> {
+        let permissions = mode & PERMISSIONS;
+        (permissions != self.usual()).then_some(permissions)
+    }
+
+    /// Gives it these permissions; `None` are the usual ones.
+    pub(crate) fn set(self, path: &Path, mode: Option<u32>) -> io::Result<()> {
+        #[cfg(unix)]
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode.unwrap_or(self.usual())))?;
+        Ok(())
+    }
+}
+
+/// The permissions of what `meta` tells of, `None` if they are the usual ones; always where a system has none of this kind.
 pub(crate) fn of(meta: &fs::Metadata) -> Option<u32> {
+    let node = if meta.is_dir() { Node::Directory } else { Node::File };
     #[cfg(unix)]
-    return unusual(std::os::unix::fs::PermissionsExt::mode(&meta.permissions()));
+    return node.unusual(std::os::unix::fs::PermissionsExt::mode(&meta.permissions()));
     #[cfg(not(unix))]
     return None;
-}
-
-/// Gives a file these permissions; `None` are the usual ones.
-pub(crate) fn set(path: &Path, mode: Option<u32>) -> io::Result<()> {
-    #[cfg(unix)]
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode.unwrap_or(0o666 & !umask())))?;
-    Ok(())
 }
 
 #[cfg(all(test, unix))]
@@ -51,9 +67,14 @@ mod tests {
         fs::write(&path, "").unwrap();
         let mode = |path| of(&fs::metadata(path).unwrap());
         assert_eq!(mode(&path), None);
-        set(&path, Some(0o751)).unwrap();
+        Node::File.set(&path, Some(0o751)).unwrap();
         assert_eq!(mode(&path), Some(0o751));
-        set(&path, None).unwrap();
+        Node::File.set(&path, None).unwrap();
         assert_eq!(mode(&path), None);
+        let path = dir.path().join("inner");
+        fs::create_dir(&path).unwrap();
+        assert_eq!(mode(&path), None);
+        Node::Directory.set(&path, Some(0o711)).unwrap();
+        assert_eq!(mode(&path), Some(0o711));
     }
 }

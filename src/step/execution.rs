@@ -459,8 +459,12 @@ pub enum FileContent {
         /// Digest of its sorted entries.
         listing: Digest,
     },
-    /// It is there, and only that was asked.
-    Present,
+    /// A directory, whatever it holds.
+    Present {
+        /// Its permissions, if they are other than those of a new directory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
     /// A symbolic link.
     Link {
         /// Where to.

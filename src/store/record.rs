@@ -163,7 +163,9 @@ mod tests {
                 let content =
                     if there { FileContent::File { digest: Digest::of("x"), mode: None } } else { FileContent::Absent };
                 observation.files_read.insert(path.clone(), content.clone());
-                observation.files_written.insert(path, FileWrite { before: FileContent::Present, after: content });
+                observation
+                    .files_written
+                    .insert(path, FileWrite { before: FileContent::Present { mode: None }, after: content });
             }
             observation.doubts = failed.then(|| "why".to_owned()).into_iter().collect();
             execution.error = failed.then(|| StepError { type_name: "E".into(), ..StepError::default() });

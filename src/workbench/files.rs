@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::calls::StoreCalls;
-use super::marks::{Disk, agrees};
-use crate::engine::{Calls as _, Contents, Surroundings, Vault, replaced_package};
-use crate::step::{Digest, Execution, FileContent, Package, Reason};
+use super::marks::Disk;
+use crate::engine::{Calls as _, Contents, Origins, Surroundings, Vault, replaced_package};
+use crate::step::{Digest, Execution, FileContent, Name, Package, Reason};
 
 /// Files over this size are not read.
 const LARGEST: u64 = 256 << 20;
@@ -23,6 +23,8 @@ const PACKAGES_STAND: Duration = Duration::from_secs(5);
 pub(super) struct FileLook {
     root: PathBuf,
     contents: RefCell<Contents>,
+    /// What there was before steps changed it.
+    origins: Origins,
     /// Packages, with when they were looked at and what there was in their place.
     packages: RefCell<HashMap<Package, (Instant, Option<String>)>>,
     /// What a run finds that is begun now, and where it is told how it was.
@@ -34,7 +36,21 @@ pub(super) struct FileLook {
 impl FileLook {
     /// The files of the run in `root`.
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { root, contents: RefCell::default(), packages: RefCell::default(), around: None, calls: None }
+        Self {
+            root,
+            contents: RefCell::default(),
+            origins: Origins::default(),
+            packages: RefCell::default(),
+            around: None,
+            calls: None,
+        }
+    }
+
+    /// Looks at what was noted by now.
+    pub(super) fn renew(&mut self) {
+        if let Some((_, vault)) = &self.around {
+            self.origins.renew(&**vault);
+        }
     }
 
     /// The bytes of a regular file within the run, if they are few enough to be kept.
@@ -69,11 +85,24 @@ impl Disk for FileLook {
     }
 
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool> {
-        Some(agrees(content, &self.contents.borrow_mut().at(&self.root.join(path))))
+        Some(*content == self.contents.borrow_mut().at(&self.root.join(path)))
     }
 
-    fn listing(&self, path: &str, but: Vec<(String, bool)>) -> Option<FileContent> {
-        Some(Contents::listing(&self.root.join(path), but))
+    fn start(&self, path: &str) -> Option<FileContent> {
+        self.origins.at(path, || self.contents.borrow_mut().at(&self.root.join(path)))
+    }
+
+    fn changed(&self) -> Vec<Name> {
+        self.origins.paths().map(Name::from).collect()
+    }
+
+    fn listing(
+        &self,
+        path: &str,
+        itself: Option<&FileContent>,
+        but: Vec<(String, FileContent)>,
+    ) -> Option<FileContent> {
+        Some(Contents::listing(&self.root.join(path), itself, but))
     }
 }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
-pub(super) use self::files::{agrees, directory};
+pub(super) use self::files::directory;
 use self::index::Index;
 
 use crate::engine::OnError;
@@ -88,10 +88,26 @@ pub(super) trait Disk {
     /// Whether `content` is at `path` now; `None` where that can't be told cheaply.
     fn holds(&self, path: &str, content: &FileContent) -> Option<bool>;
 
-    /// What there is in a directory, where some of it is not there for a step, or more is: by name, `but` tells so. `None`
-    /// where that can't be told.
-    fn listing(&self, path: &str, but: Vec<(String, bool)>) -> Option<FileContent> {
-        let _ = (path, but);
+    /// What was at `path` before any step changed it; `None` where that is not known, or no step did.
+    fn start(&self, path: &str) -> Option<FileContent> {
+        let _ = path;
+        None
+    }
+
+    /// The paths that steps changed, also such that are gone, as far as that is known.
+    fn changed(&self) -> Vec<Name> {
+        Vec::new()
+    }
+
+    /// What there is in a directory, where `itself` is there for a step, if that is known, and some of what is in it is not,
+    /// or more is: by name, `but` tells so. `None` where that can't be told.
+    fn listing(
+        &self,
+        path: &str,
+        itself: Option<&FileContent>,
+        but: Vec<(String, FileContent)>,
+    ) -> Option<FileContent> {
+        let _ = (path, itself, but);
         None
     }
 

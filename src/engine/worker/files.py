@@ -17,10 +17,12 @@ from contextlib import contextmanager
 from typing import Any, Callable
 
 _MOST_FOLLOWED = 5_000  # files of a run, where a step may read and change any
+_KEPT = 256 << 20  # bytes: of a larger file no copy is made where a step only might change it
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
 _addaudithook = sys.addaudithook  # what steps find there is another
 _open, _read, _close, _fstat, _listdir = os.open, os.read, os.close, os.fstat, os.listdir
+_readlink = os.readlink
 
 
 def _own_prefixes() -> tuple[str, ...]:
@@ -193,7 +195,14 @@ class Files:
                 continue
             self.reads.setdefault(path, "content")
             if path not in self.writes:
-                self.writes[path] = self._copy(path)
+                self.writes[path] = self._large(path) or self._copy(path)
+
+    def _large(self, path: str) -> str | None:
+        """How a file is told that is larger than what is kept."""
+        found = _stat(path, follow_symlinks=False) if os.path.lexists(path) else None
+        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size <= _KEPT:
+            return None
+        return f"{found.st_size} {found.st_mtime_ns}"
 
     def _tree(self) -> Iterator[str]:
         """What is below the run's directory, without what is reweave's own."""
@@ -223,7 +232,7 @@ class Files:
         active, self.active = self.active, False
         for path, copy in self.writes.items():
             if self.reads.get(path) != "content" and _is_as_before(path, copy):
-                self.reads[path] = "exists" if copy == "directory" else "content"
+                self.reads[path] = "exists" if copy is not None and copy.startswith("directory:") else "content"
                 self.settled.add(path)
         self.active = active
 
@@ -236,23 +245,23 @@ class Files:
                 self.writes[path] = None
 
     def _copy(self, path: str) -> str | None:
-        """A copy of what stands at `path` now, before the step changes it; its name ends with the permissions."""
+        """A copy of what stands at `path` now, before the step changes it; its name ends with the permissions. A word for
+        what is no file (see `_word`)."""
+        word = _word(path)
+        if word != "file":
+            return word
         active, self.active = self.active, False
         try:
             fd = _open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
-            return None
+            return "unreadable"
         finally:
             self.active = active
         try:
             self.active = False
-            mode = _fstat(fd).st_mode
-            if stat.S_ISDIR(mode):
-                return "directory"
-            if not stat.S_ISREG(mode):
-                return "special"
             self._serial += 1
-            name = os.path.join(self.spool, f"{os.getpid()}-{self._serial}-{stat.S_IMODE(mode):o}")
+            mode = stat.S_IMODE(_fstat(fd).st_mode)
+            name = os.path.join(self.spool, f"{os.getpid()}-{self._serial}-{mode:o}")
             out = _open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 while True:
@@ -332,15 +341,31 @@ def _stamp(path: str) -> tuple[int, ...] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
 
+def _word(path: str) -> str | None:
+    """What stands at `path`: "file", or how what is none is told."""
+    try:
+        found = _stat(path, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            return f"link:{_fsdecode(_readlink(path))}"
+    except OSError:
+        return None
+    if stat.S_ISREG(found.st_mode):
+        return "file"
+    if stat.S_ISDIR(found.st_mode):
+        return f"directory:{stat.S_IMODE(found.st_mode):o}"
+    return "fifo" if stat.S_ISFIFO(found.st_mode) else "special"
+
+
 def _is_as_before(path: str, copy: str | None) -> bool:
     """Whether `path` holds what it held when `copy` was made of it."""
+    word = _word(path)
+    if word != "file" or copy is None or not copy.startswith("/"):
+        return word == copy or (word == "file" and copy == "unreadable")
     try:
         found = _stat(path, follow_symlinks=False)
     except OSError:
-        return copy is None
-    if copy in ("directory", "special", "unreadable"):
-        return stat.S_ISDIR(found.st_mode) == (copy == "directory")
-    if copy is None or not stat.S_ISREG(found.st_mode) or f"{stat.S_IMODE(found.st_mode):o}" != copy.rpartition("-")[2]:
+        return False
+    if f"{stat.S_IMODE(found.st_mode):o}" != copy.rpartition("-")[2]:
         return False
     try:
         with open(path, "rb") as now, open(copy, "rb") as before:

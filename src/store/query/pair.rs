@@ -123,7 +123,7 @@ pub(crate) fn content_digest(content: &FileContent) -> Option<Digest> {
         FileContent::Directory { listing } => Some(*listing),
         FileContent::Link { target } => Some(Digest::of(target)),
         FileContent::External { mark } => Some(Digest::of(mark)),
-        FileContent::Absent | FileContent::Present => None,
+        FileContent::Absent | FileContent::Present { .. } => None,
     }
 }
 

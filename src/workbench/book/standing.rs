@@ -44,6 +44,7 @@ impl Book {
 
     /// Decides anew how every step stands. Says whether any row or edge is another than before.
     pub(in crate::workbench) fn judge(&mut self) -> bool {
+        self.files.renew();
         let mut standing = std::mem::take(&mut self.standing);
         let changed = std::mem::replace(&mut self.changed, Changed::Places(BTreeSet::new()));
         let course = Course {

@@ -10,7 +10,9 @@ use crate::engine::Task;
 use crate::patch::review::Review;
 use crate::patch::{DirectoryTree, moved, weakenings};
 use crate::run::{PATCHES, STORE_DIR, StepFile};
-use crate::step::{Digest, Execution, FileChange, FileContent, Kind, Package, Reason, Status, StepId, VersionNumber};
+use crate::step::{
+    Digest, Execution, FileChange, FileContent, Kind, Name, Package, Reason, Status, StepId, VersionNumber,
+};
 use crate::workbench::files::FileLook;
 use crate::workbench::marks::{self, Disk, Subject};
 use crate::workbench::{Covering, Failure, Fault, Weight, covering};
@@ -170,7 +172,7 @@ impl Disk for Overlaid<'_> {
         };
         match (content, &change.result) {
             (FileContent::Absent, result) => Some(result.is_none()),
-            (FileContent::Present, result) => Some(result.is_some()),
+            (FileContent::Present { .. }, _) => Some(false),
             (FileContent::File { digest, mode }, Some(text)) => {
                 // What a person writes is a new file, or has the permissions that it had.
                 let differs = *digest != Digest::of(text);
@@ -181,13 +183,28 @@ impl Disk for Overlaid<'_> {
         }
     }
 
-    fn listing(&self, path: &str, but: Vec<(String, bool)>) -> Option<FileContent> {
+    fn start(&self, path: &str) -> Option<FileContent> {
+        let is_ours = self.files.iter().any(|change| change.path == path);
+        if is_ours { None } else { self.below.start(path) }
+    }
+
+    fn changed(&self) -> Vec<Name> {
+        self.below.changed()
+    }
+
+    fn listing(
+        &self,
+        path: &str,
+        itself: Option<&FileContent>,
+        but: Vec<(String, FileContent)>,
+    ) -> Option<FileContent> {
         let directory = marks::directory(path);
         let ours = self.files.iter().filter(|change| Path::new(&change.path).parent() == Some(directory));
         let names = ours.filter_map(|change| {
             let name = Path::new(&change.path).file_name()?.to_string_lossy().into_owned();
-            Some((name, change.result.is_some()))
+            let content = change.result.as_ref().map(|text| FileContent::File { digest: Digest::of(text), mode: None });
+            Some((name, content.unwrap_or(FileContent::Absent)))
         });
-        self.below.listing(path, names.chain(but).collect())
+        self.below.listing(path, itself, names.chain(but).collect())
     }
 }

@@ -1,19 +1,11 @@
 //! Whether a step would find files as its record tells.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{At, Reasons, Used};
 use crate::step::{Execution, FileContent, Name, Reason};
-
-/// Whether what was seen at a path is what is there.
-pub(in crate::workbench) fn agrees(seen: &FileContent, there: &FileContent) -> bool {
-    match (seen, there) {
-        (FileContent::Present, FileContent::Absent) => false,
-        (FileContent::Present, _) => true,
-        (seen, there) => seen == there,
-    }
-}
 
 /// A recorded directory as the parent of what is in it is told: the run itself is the parent of a bare name.
 pub(in crate::workbench) fn directory(path: &str) -> &Path {
@@ -26,8 +18,8 @@ enum There<'a> {
     Open(usize),
     /// The step at a place left it so.
     Left(usize, &'a FileContent),
-    /// A later step writes it: before, there was this.
-    Before(&'a FileContent),
+    /// A step that is later, or gone, writes it: before, there was this.
+    Before(Cow<'a, FileContent>),
     /// No step has to do with it.
     OnDisk,
     /// Records do not tell.
@@ -36,13 +28,13 @@ enum There<'a> {
 
 impl At<'_, '_> {
     pub(super) fn compare_files(&self, execution: &Execution, reasons: &mut Reasons, used: &mut Used) {
-        let mut written: Option<HashMap<&Path, Vec<&Name>>> = None;
+        let mut written: Option<HashMap<PathBuf, Vec<Name>>> = None;
         for (path, content) in &execution.observation.files_read {
             let same = if let FileContent::Directory { .. } = content {
                 let written = written.get_or_insert_with(|| self.written_by_directory());
                 let inside = written.get(directory(path)).map(Vec::as_slice);
                 match self.listing(path, inside.unwrap_or_default(), reasons, used) {
-                    Some(same) => same.is_none_or(|there| agrees(content, &there)),
+                    Some(same) => same.is_none_or(|there| there == *content),
                     None => continue,
                 }
             } else {
@@ -57,9 +49,9 @@ impl At<'_, '_> {
                         // What the last step left may have been changed from outside since.
                         let is_last = self.writers(path).last() == Some(&by);
                         let untouched = !is_last || self.course.disk.holds(path, now) != Some(false);
-                        untouched && agrees(content, now)
+                        untouched && content == now
                     }
-                    There::Before(then) => agrees(content, then),
+                    There::Before(then) => *content == *then,
                     There::OnDisk => self.course.disk.holds(path, content) != Some(false),
                     There::Untold => continue,
                 }
@@ -70,12 +62,14 @@ impl At<'_, '_> {
         }
     }
 
-    /// The paths that records write, by the directories that they are in.
-    fn written_by_directory(&self) -> HashMap<&Path, Vec<&Name>> {
-        let mut found: HashMap<&Path, Vec<&Name>> = HashMap::new();
-        for (path, places) in &self.marks.written {
-            if let Some(parent) = Path::new(&**path).parent().filter(|_| !places.is_empty()) {
-                found.entry(parent).or_default().push(path);
+    /// The paths that steps write, by the directories that they are in.
+    fn written_by_directory(&self) -> HashMap<PathBuf, Vec<Name>> {
+        let written = self.marks.written.iter().filter(|(_, places)| !places.is_empty());
+        let paths: BTreeSet<Name> = written.map(|(path, _)| path.clone()).chain(self.course.disk.changed()).collect();
+        let mut found: HashMap<PathBuf, Vec<Name>> = HashMap::new();
+        for path in paths {
+            if let Some(parent) = Path::new(&*path).parent() {
+                found.entry(parent.to_owned()).or_default().push(path);
             }
         }
         found
@@ -92,9 +86,12 @@ impl At<'_, '_> {
         match self.marks.files.before(path, self.place) {
             Some(by) if !self.marks.traces.get(by).is_some_and(|trace| trace.holds) => There::Open(by),
             Some(by) => write(by).map_or(There::Untold, |write| There::Left(by, &write.after)),
-            None => match self.writers(path).first() {
-                Some(first) => write(*first).map_or(There::Untold, |write| There::Before(&write.before)),
-                None => There::OnDisk,
+            None => match (self.course.disk.start(path), self.writers(path).first()) {
+                (Some(content), _) => There::Before(Cow::Owned(content)),
+                (None, Some(first)) => {
+                    write(*first).map_or(There::Untold, |write| There::Before(Cow::Borrowed(&write.before)))
+                }
+                (None, None) => There::OnDisk,
             },
         }
     }
@@ -104,26 +101,32 @@ impl At<'_, '_> {
     fn listing(
         &self,
         path: &str,
-        inside: &[&Name],
+        inside: &[Name],
         reasons: &mut Reasons,
         used: &mut Used,
     ) -> Option<Option<FileContent>> {
-        let mut entries: Vec<(String, bool)> = Vec::new();
+        let mut entries: Vec<(String, FileContent)> = Vec::new();
         let mut waits = false;
-        for &file in inside {
-            let is_there = match self.there(file) {
+        for file in inside {
+            let content = match self.there(file) {
                 There::Open(by) => {
                     used.push((by, file.clone()));
                     reasons.upstream(by, Some(file.clone()));
                     waits = true;
                     continue;
                 }
-                There::Left(_, content) | There::Before(content) => *content != FileContent::Absent,
+                There::Left(_, content) => content.clone(),
+                There::Before(content) => content.into_owned(),
                 There::OnDisk | There::Untold => continue,
             };
             let name = Path::new(&**file).file_name().map(|name| name.to_string_lossy().into_owned());
-            entries.extend(name.map(|name| (name, is_there)));
+            entries.extend(name.map(|name| (name, content)));
         }
-        (!waits).then(|| self.course.disk.listing(path, entries))
+        let itself = match self.there(path) {
+            There::Left(_, content) => Some(content.clone()),
+            There::Before(content) => Some(content.into_owned()),
+            There::Open(_) | There::OnDisk | There::Untold => None,
+        };
+        (!waits).then(|| self.course.disk.listing(path, itself.as_ref(), entries))
     }
 }
