@@ -119,6 +119,18 @@ fn what_comes_after_a_step_that_is_gone_is_marked_as_it_runs() {
 }
 
 #[test]
+fn what_is_in_a_directory_goes_with_it() {
+    let run = run_with("x = 1\n");
+    run.write("03_move.py", "import os\nos.rename('data/inner', 'data/other')\n");
+    ran(&run);
+    run.write("01_do.py", "open('data/inner/new', 'w').write('1')\n");
+    assert_eq!(ran(&run), ["01_do", "02_look", "03_move"]);
+    assert_eq!(run.read("data/other/new"), "1");
+    assert!(!run.file("data/inner").exists());
+    assert_eq!((stale(&run), ran(&run)), (vec![], vec![]));
+}
+
+#[test]
 fn a_step_before_one_that_moves_a_directory_stays_fresh() {
     let run = run_with("import os\nprint(sorted(os.listdir('data/inner')))\n");
     run.write("03_move.py", "import os\nos.rename('data/inner', 'data/other')\n");

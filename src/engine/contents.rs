@@ -56,8 +56,8 @@ impl Contents {
         }
     }
 
-    /// What there is in a directory, if it is one, by the names of its entries and what these are: who walks a tree goes
-    /// into directories. For whom there is something else at `path` than there is now, `itself` tells what, and for whom some
+    /// What there is in a directory, if it is one, by its permissions, the names of its entries and what these are: who
+    /// walks a tree goes into directories. For whom there is something else at `path` than there is now, `itself` tells what, and for whom some
     /// of what is in it is not there, or another, `but` tells so by name.
     pub fn listing(
         path: &Path,
@@ -83,8 +83,13 @@ impl Contents {
                 _ => entries.insert(name, word(is_dir, matches!(content, FileContent::Link { .. }))),
             };
         }
-        let parts: Vec<&[u8]> = entries.iter().flat_map(|(name, kind)| [name.as_bytes(), kind.as_bytes()]).collect();
-        FileContent::Directory { listing: Digest::of_parts(parts) }
+        let mode = match itself {
+            Some(FileContent::Present { mode }) => *mode,
+            _ => fs::metadata(path).ok().and_then(|found| mode::of(&found)),
+        };
+        let mode = mode.map_or_else(String::new, |mode| format!("{mode:o}"));
+        let parts = entries.iter().flat_map(|(name, kind)| [name.as_bytes(), kind.as_bytes()]);
+        FileContent::Directory { listing: Digest::of_parts(parts.chain([mode.as_bytes()]).collect::<Vec<_>>()) }
     }
 }
 

@@ -447,8 +447,8 @@ fn record(bench: &mut Bench<'_>, before: &State, observed: Observed, execution: 
     }
     for (path, how) in observed.files_read {
         let content = match befores.get(&path) {
+            _ if how == "list" => disk.listing_at(before, &path),
             Some(content) => content.clone(),
-            None if how == "list" => disk.listing_at(before, &path),
             None => match before.files.get(&path) {
                 Some(content) if inside(&path) => content.clone(),
                 _ => disk.now(&path),

@@ -18,6 +18,7 @@ from typing import Any, Callable
 
 _MOST_FOLLOWED = 5_000  # files of a run, where a step may read and change any
 _KEPT = 256 << 20  # bytes: of a larger file no copy is made where a step only might change it
+_MORE = (None, "exists", "content", "list")  # what is asked of a path, by how much it tells: a directory has no content
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
 _addaudithook = sys.addaudithook  # what steps find there is another
@@ -109,8 +110,8 @@ class Files:
         if self.apart and _get_ident() in self.apart:
             return
         path = self._path(given)
-        if path is not None and (path not in self.writes or path in self.watched) and self.reads.get(path) != "content":
-            if how == "content" or path not in self.reads or (how == "list" and self.reads[path] == "exists"):
+        if path is not None and (path not in self.writes or path in self.watched):
+            if _MORE.index(how) > _MORE.index(self.reads.get(path)):
                 self.reads[path] = how
 
     def note_import(self, name: str, path: Any) -> None:
@@ -231,7 +232,7 @@ class Files:
         # What came to nothing leaves what there was: a rename that failed, a file that is written as it stood.
         active, self.active = self.active, False
         for path, copy in self.writes.items():
-            if self.reads.get(path) != "content" and _is_as_before(path, copy):
+            if self.reads.get(path) not in ("content", "list") and _is_as_before(path, copy):
                 self.reads[path] = "exists" if copy is not None and copy.startswith("directory:") else "content"
                 self.settled.add(path)
         self.active = active
