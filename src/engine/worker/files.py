@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
 
-_MOST_FOLLOWED = 5_000  # files of a run, where a step may read and change any
-_KEPT = 256 << 20  # bytes: of a larger file no copy is made where a step only might change it
+_MOST_FOLLOWED = 5_000  # files of a run, where a step may read and change any; as in `opens.rs`
+# Bytes: of a larger file no copy is made where a step only might change it. As in `contents.rs`.
+_KEPT = 256 << 20
 _MORE = (None, "exists", "content", "list")  # what is asked of a path, by how much it tells: a directory has no content
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _fsdecode, _getcwd, _stat = os.fsdecode, os.getcwd, os.stat
@@ -199,7 +200,7 @@ class Files:
                 self.writes[path] = self._large(path) or self._copy(path)
 
     def _large(self, path: str) -> str | None:
-        """How a file is told that is larger than what is kept."""
+        """How a file is told that is larger than what is kept: in the words of `contents.rs`, which tells what it is after."""
         found = _stat(path, follow_symlinks=False) if os.path.lexists(path) else None
         if found is None or not stat.S_ISREG(found.st_mode) or found.st_size <= _KEPT:
             return None
