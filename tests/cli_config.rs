@@ -124,3 +124,20 @@ fn keys_are_told_with_what_a_person_set() {
     let shown = String::from_utf8(place.call("keys", &[]).stdout).unwrap();
     assert!(shown.starts_with("Run\n  x                  run                  Bring this step up to date"), "{shown}");
 }
+
+#[test]
+fn who_runs_hears_what_is_not_in_force() {
+    let place = Place::new("", "python = '/opt/python'\npolicy.network = 'allow'\n");
+    fs::write(place.dir.path().join("run/01_a.py"), "x = 1\n").unwrap();
+    let told = |arguments: &[&str]| String::from_utf8(place.call("run", arguments).stderr).unwrap();
+    assert_eq!(
+        told(&[]),
+        "warning: reweave.toml asks for python = \"/opt/python\" and 1 more, not in force until you approve it: \
+         reweave config --approve\n"
+    );
+    let only = told(&["--python", "python3"]);
+    assert!(only.starts_with("warning: reweave.toml asks for policy.network = \"allow\", not in force"), "{only}");
+    place.config(&["--approve"]);
+    let approved = told(&[]);
+    assert!(approved.starts_with("error: there is no Python at /opt/python, which reweave.toml:1 names"), "{approved}");
+}

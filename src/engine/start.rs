@@ -18,7 +18,7 @@ use super::wall::{self, WallHead};
 use crate::step::Digest;
 
 /// The modules of the worker, which import one another by name.
-const MODULES: [(&str, &str); 39] = [
+const MODULES: [(&str, &str); 40] = [
     ("arrays", include_str!("worker/arrays.py")),
     ("bytecode", include_str!("worker/bytecode.py")),
     ("calls", include_str!("worker/calls.py")),
@@ -48,6 +48,7 @@ const MODULES: [(&str, &str); 39] = [
     ("rebuild", include_str!("worker/rebuild.py")),
     ("referred", include_str!("worker/referred.py")),
     ("shown", include_str!("worker/shown.py")),
+    ("sets", include_str!("worker/sets.py")),
     ("sink", include_str!("worker/sink.py")),
     ("space", include_str!("worker/space.py")),
     ("standard", include_str!("worker/standard.py")),

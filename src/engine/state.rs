@@ -393,6 +393,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
         "tracemalloc" => "whether memory is traced".into(),
         "faulthandler" => "whether faults are told".into(),
         "calendar" => "calendar's first day of a week".into(),
+        "threading:names" | "pool:names" | "process:names" => "how many threads or processes were named".into(),
         "mimetypes" => "the table of MIME types".into(),
         "multiprocessing" => "how processes are started".into(),
         "shutil" => "shutil's archive formats".into(),

@@ -321,6 +321,9 @@ impl Desk {
             if let Some(problem) = self.setup.config.errors().next() {
                 self.notice(Level::Error, problem.to_string());
             }
+            if let Some(text) = self.setup.waits() {
+                self.notice(Level::Warning, text);
+            }
         }
         if change.inbox
             && let Err(failure) = self.look_in()

@@ -10,7 +10,7 @@ use super::{Failure, Options};
 use crate::agent::{AgentCommand, NoAnswer};
 use crate::engine::{Leaves, Memory, MemoryVault, OnError, Settings, Surroundings, Vault, rules};
 use crate::run::{
-    AgentSettings, Area, CONFIG_FILE, Config, ConfigProblem, Decision, Interpreter, PATCHES, RunDir, STORE_DIR,
+    AgentSettings, Area, CONFIG_FILE, Config, ConfigProblem, Decision, Interpreter, Origin, PATCHES, RunDir, STORE_DIR,
     UserDirs, choose_interpreter, show,
 };
 use crate::store::{Key, Store};
@@ -145,7 +145,23 @@ impl Setup {
             let environment = show(&passed.environment);
             notices.push(format!("{environment} is not used until it is approved: reweave config --approve"));
         }
+        notices.extend(self.waits());
         notices
+    }
+
+    /// What the run's file asks for in vain, unless somebody said otherwise by hand.
+    pub(super) fn waits(&self) -> Option<String> {
+        let by_hand = |name: &str| matches!(self.config.origin(name), Some(Origin::Flag | Origin::Environment { .. }));
+        let mut asks =
+            self.config.waiting.iter().filter(|waiting| !by_hand(&waiting.name)).map(|waiting| &waiting.asks);
+        let first = asks.next()?;
+        let more = match asks.count() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        Some(format!(
+            "{CONFIG_FILE} asks for {first}{more}, not in force until you approve it: reweave config --approve"
+        ))
     }
 }
 

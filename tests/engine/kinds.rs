@@ -589,3 +589,116 @@ fn what_a_step_binds_anew_before_it_fails() {
     run.update(&steps("a = [1]"));
     assert_eq!(run.update(&steps("a = [2]")).results["3"], "[2]\n None");
 }
+
+/// Values that are equal can be told apart by which of them they are.
+#[test]
+fn which_of_its_equals_a_value_is() {
+    for made in [
+        "a = tuple(range(3))",
+        "a = frozenset([1, 2])",
+        "a = bytes([1, 2])",
+        "a = range(3)",
+        "a = slice(1)",
+        "import decimal\na = decimal.Decimal('1.5')",
+        "import fractions\na = fractions.Fraction(1, 3)",
+        "import datetime\na = datetime.date(2020, 1, 1)",
+        "import datetime\na = datetime.datetime(2020, 1, 1)",
+        "import pathlib\na = pathlib.Path('x')",
+    ] {
+        let steps =
+            |y| [("1", made), ("2", "held = [a, 1]\nsame = a"), ("3", y), ("4", "print(a is held[0], a is same, y)")];
+        sound(&steps("y = 1"), &steps("y = 2"));
+        // Made anew, it is what the one that held it before had no more.
+        let mut equal = steps("y = 2");
+        equal[1].1 = "held = [type(a)(a) if type(a) is bytes else a, 1]\nsame = held[0]";
+        sound(&steps("y = 1"), &equal);
+    }
+    let swapped = |kept| [("1", "t = tuple([1, 2])\nheld = [t]"), ("2", kept), ("3", "print(held[0] is t)")];
+    assert_eq!(sound(&swapped("held[0] = t"), &swapped("held[0] = tuple([1, 2])")), ["2", "3"]);
+}
+
+/// In which order a set gives its members, now and when more come, hangs on what it went through.
+#[test]
+fn the_order_of_a_set() {
+    let shrunk = "s = {2, 6}\ns |= {3}\ns -= {2}\ns ^= {8, 1}";
+    let merged = "s = {1, 2, 3, 4, 5, 6}\nother = {9, 17, 33} | s";
+    let popped = "s = {1, 2, 3, 9, 17}\nn = s.pop()";
+    let grown = "s = set()\nfor n in range(0, 90, 9):\n    s.add(n)\ns.discard(9)\ns.discard(81)";
+    let collided = "s = set()\nfor n in (15, 7, 23, 31):\n    s.add(n)";
+    let words = "s = {'one', 'two', 'three', 'four', 'five', 'six', 'seven'}\ns -= {'two', 'five'}";
+    let frozen = "s = frozenset({1, 8, 3, 16, 5, 24} - {3})\ns = {1, s}";
+    let of_a_class = "class S(set): pass\ns = S({2, 6})\ns |= {3}\ns -= {2}\ns ^= {8, 1}";
+    for made in [shrunk, merged, popped, grown, collided, words, frozen, of_a_class] {
+        let uses = "print(s, y)\ns |= {40, 48, 56}\nprint(s)\nprint([s.pop() for _ in range(3)], s)";
+        let steps = |y| [("1", made), ("2", "held = [s]"), ("3", y), ("4", uses)];
+        sound(&steps("y = 1"), &steps("y = 2"));
+    }
+    // One that holds what holds it.
+    let cyclic = "class N:\n    def __init__(self): self.all = {1, 2, 3, 9, 17, 25}; self.all.discard(9); self.all.add(self)\nn = N()";
+    let steps = |y| [("1", cyclic), ("2", y), ("3", "print(len(n.all), n in n.all, y)")];
+    sound(&steps("y = 1"), &steps("y = 2"));
+}
+
+/// What stood under a name where another value is brought over has not died in the run.
+#[test]
+fn nothing_dies_of_being_replaced() {
+    let class = "class A:\n    def __del__(self): told.append(1)\ntold = []";
+    let steps = |n| {
+        [
+            ("1", class),
+            ("2", n),
+            ("3", "a = A()"),
+            ("4", "b = a\ny = n"),
+            ("5", "del a"),
+            ("6", "b = None\nprint(told)"),
+        ]
+    };
+    sound(&steps("n = 1"), &steps("n = 2"));
+    let mut run = Run::new(OnError::Continue);
+    run.update(&steps("n = 1"));
+    run.states(&steps("n = 1"));
+    for n in ["n = 2", "n = 3", "n = 1"] {
+        assert_eq!(run.update(&steps(n)).results["6"], "[1]\n None");
+        run.states(&steps(n));
+    }
+}
+
+/// Names that are given out have numbers.
+#[test]
+fn names_of_threads_and_pools() {
+    let thread = "import threading\nt = threading.Thread(target=int)\nprint(t.name)\ndel t";
+    assert_eq!(
+        sound(&[("1", thread), ("2", "x = 1"), ("3", thread)], &[("1", "x = 0"), ("2", "x = 1"), ("3", thread)]),
+        ["1", "3"]
+    );
+    let pool = "import threading\nfrom concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(1) as pool:\n    print(pool.submit(lambda: threading.current_thread().name).result())\ndel pool";
+    assert_eq!(
+        sound(&[("1", pool), ("2", "x = 1"), ("3", pool)], &[("1", "x = 0"), ("2", "x = 1"), ("3", pool)]),
+        ["1", "3"]
+    );
+    let steps =
+        |y| [("1", thread), ("2", y), ("3", thread), ("4", "g = (y for _ in 'ab')"), ("5", "print(next(g), y)")];
+    sound(&steps("y = 1"), &steps("y = 2"));
+}
+
+#[test]
+fn what_a_step_has_done_to_a_logger() {
+    let made = "import logging\nlog = logging.getLogger('mine')";
+    let steps = |y| {
+        [
+            ("1", made),
+            ("2", "log.addHandler(logging.NullHandler())"),
+            ("3", y),
+            ("4", "print(len(log.handlers), y)\nlog.handlers.clear()"),
+        ]
+    };
+    sound(&steps("y = 1"), &steps("y = 2"));
+}
+
+#[test]
+fn what_a_class_method_was_called_when_it_became_one() {
+    let made = "from typing import NamedTuple\nclass P(NamedTuple):\n    x: int";
+    let shows = "print(vars(P.__dict__['_make']).get('__qualname__'), y)";
+    let steps = |y| [("1", made), ("2", y), ("3", shows)];
+    sound(&steps("y = 1"), &steps("y = 2"));
+}

@@ -20,7 +20,7 @@ import types
 from collections.abc import Collection
 from typing import Any, Callable, NamedTuple
 
-from . import arrays, bytecode, rebuild, referred
+from . import arrays, bytecode, rebuild, referred, sets
 from .rebuild import to_bytes
 from .referred import identity
 from .sink import Sink, forget_buffer, parts_of
@@ -69,6 +69,8 @@ class Pickler(pickle.Pickler):
         self._of_indexes: set[int] = set()  # arrays that nobody changes
         self._columns: set[int] = set()  # those of series
         self.files: set[str] = set()
+        self._sets: dict[int, Any] = {}  # what stands for each set; nothing where it is pickled as any
+        self.tables: list[sets.Table | None] = []  # of sets that are not as their members alone would make them
 
     def shared(self) -> set[int]:
         """Memory that must be brought over as one: what was pickled has it more than once."""
@@ -99,7 +101,40 @@ class Pickler(pickle.Pickler):
             return True
         elif kind is list and identity(value) in referred.SINGLE:
             return [*referred.SINGLE[identity(value)]]
+        elif kind is set or kind is frozenset:
+            return self._stand_for_set(value, kind)
         return None
+
+    def _stand_for_set(self, value: Any, kind: type) -> Any:
+        """What a set is that another one of the same members is not, if it is."""
+        number = identity(value)
+        if number in self._sets:
+            found = self._sets[number]
+            return found and found[:2]
+        self._sets[number] = None
+        recipe = self._recipe(value, kind)
+        if recipe is not None:
+            found = self._sets[number] = (False, len(self._sets), kind is frozenset, recipe.merged, recipe.members)
+            self._keep.append(found)
+            return found
+        return None
+
+    def _recipe(self, value: Any, kind: Any) -> sets.Recipe | None:
+        """How it is made, where that takes more than its members in their order; for a digest it is taken down."""
+        members = [*kind.__iter__(value)]
+        # What an empty one went through tells little: libraries have such, which hold for a moment what is being shown.
+        if not members or not sets.is_ordered(members):
+            return None
+        recipe = sets.recipe(value, kind)
+        if recipe is not None and not recipe.merged and all(map(operator.is_, recipe.members, members)):
+            return None
+        self.differs = True
+        self.tables.append(sets.table_of(value))
+        if self._digest:
+            return None
+        if recipe is None:
+            raise Uncarryable("a set whose order hangs on what it went through")
+        return recipe
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
@@ -148,6 +183,8 @@ class Pickler(pickle.Pickler):
             return NotImplemented
         if kind.__name__ in ("_deque_iterator", "_deque_reverse_iterator"):
             raise Uncarryable("an iterator over a deque")  # whether that was changed since is part of it
+        if kind.__name__ == "cycle" and module == "itertools":
+            return self._only_digested("what goes round")  # after its first round, its parts are others than it is made of
         if kind is _LIST_ITERATOR:
             reduced = value.__reduce__()
             # One that is spent looks like a new one over an empty list.
@@ -155,7 +192,8 @@ class Pickler(pickle.Pickler):
         if kind is property:
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
         if kind is staticmethod or kind is classmethod:
-            return kind, (value.__func__,)
+            # What the function was called when it was made one; it may be called otherwise since.
+            return kind, (value.__func__,), getattr(value, "__dict__", None) or None
         if kind is types.MappingProxyType:
             return rebuild.proxy, (_shown_by(value),)
         if kind is types.MethodType:
@@ -283,6 +321,8 @@ class Pickler(pickle.Pickler):
             content = list(dict.items(value))
         elif base is set:
             content = list(set.__iter__(value))
+            if self._recipe(value, set) is not None:
+                raise Uncarryable("a set of a class, whose order hangs on how it was made")
         elif base is bytearray:
             content = bytes(value)
         elif base in (tuple, frozenset, str, bytes, int, float):
@@ -372,6 +412,8 @@ class Unpickler(pickle.Unpickler):
         """The very string that it is given, the constant or kind of number that is meant, or what stands in a module."""
         if what is True:
             return referred.BUILTINS
+        if type(what) is tuple and what[0] is False:
+            return self._set(*what[1:])
         if type(what) is list:
             return getattr(sys.modules[what[0]], what[1])
         if type(what) is tuple and what[0] is None:
@@ -381,6 +423,15 @@ class Unpickler(pickle.Unpickler):
         if type(what) is bytes:
             return referred.named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else bytecode.constant_of(what[0], what[1:])
+
+    def _set(self, number: int, frozen: bool = False, merged: int = 0, members: list[Any] | None = None) -> Any:
+        """A set; one that is met within itself is filled later."""
+        known: dict[int, Any] = self.__dict__.setdefault("sets", {})
+        if members is not None and frozen:
+            known[number] = sets.Recipe(members, merged).frozen()
+        elif members is not None:
+            sets.Recipe(members, merged).follow(known.setdefault(number, set()))
+        return known.setdefault(number, set())
 
 
 def _mangled(kind: type, name: str) -> str:
@@ -455,7 +506,7 @@ def dump(
         pickler.dump(values)
     forget_buffer()
     ids = pickler.places.union(map(identity, map(_second, pickler.memo.copy().values())))
-    found = sink.digest(members) if digest else ""
+    found = sink.digest(members, pickler.tables) if digest else ""
     return Dumped(found, sink.bytes(), ids, pickler.differs, pickler.constants, frozenset(pickler.files))
 
 

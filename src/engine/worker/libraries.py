@@ -208,6 +208,9 @@ def _torch() -> Piece | None:
 # What libraries make when they first need it, from settings that are followed: they make it anew elsewhere.
 MADE_LATE = frozenset((
     ("matplotlib.pyplot", "_backend_mod"), ("matplotlib.pyplot", "_REPL_DISPLAYHOOK"), ("matplotlib.backends", "backend"),
+    # After a fork.
+    ("threading", "_active_limbo_lock"), ("threading", "_main_thread"), ("threading", "_shutdown_locks_lock"),
+    ("threading", "_shutdown_locks"),
 ))  # fmt: skip
 
 # What one holds right after the import of its module is what a run begins with: a step may import it and set it in one go.

@@ -87,10 +87,10 @@ class Sink:
         self._buffers.append(raw)
         return False
 
-    def digest(self, members: tuple[str, ...]) -> str:
-        """Stands for all that was taken."""
+    def digest(self, members: tuple[str, ...], more: list[Any]) -> str:
+        """Stands for all that was taken, and for what else there is to tell."""
         assert self._stream is not None and self._blocks is not None
-        whole = hashlib.sha256(repr(members).encode("utf-8", "surrogatepass"))
+        whole = hashlib.sha256(repr((members, more) if more else members).encode("utf-8", "surrogatepass"))
         whole.update(self._stream.digest())
         whole.update(self._blocks.digest())
         return whole.hexdigest()

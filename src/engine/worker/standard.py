@@ -12,8 +12,8 @@ import sys
 import types
 from typing import Any, Callable
 
-from . import decimals, warned
-from .piece import ALWAYS, Late, Piece, Readers, Value
+from . import decimals, walk, warned
+from .piece import ALWAYS, OTHERWISE, Late, Piece, Readers, Value
 
 
 def _rlimits() -> Piece | None:
@@ -85,7 +85,9 @@ def _logging() -> Piece | None:
         live: list[Any] = []
         found = {}
         for name, held in loggers().items():
-            handlers = [one for one in held.handlers if type(one) is not logging.NullHandler]
+            # Libraries put one that does nothing into theirs as they are imported.
+            librarys = name.partition(".")[0] in sys.modules and walk.is_foreign(name)
+            handlers = [one for one in held.handlers if type(one) is not logging.NullHandler or not librarys]
             usual = logging.NOTSET if name else logging.WARNING
             if held.level != usual or not held.propagate or held.disabled or held.filters or handlers:
                 live += held.filters
@@ -108,6 +110,27 @@ def _logging() -> Piece | None:
             held.setLevel(level)
 
     return Piece(get, put)
+
+
+def _numbers(home: Callable[[], Any], name: str) -> Callable[[], Piece | None]:
+    """What gives out numbers, one after the other, for the names of threads and the like: its next one."""
+
+    def held() -> Any:
+        found = vars(home()).get(name)
+        return getattr(found, "__self__", found)
+
+    def make() -> Piece | None:
+        if type(held()) is not itertools.count:
+            return None
+        is_method = vars(home()).get(name) is not held()
+
+        def put(value: Value) -> None:
+            made = itertools.count(int(value[6:-1]))
+            setattr(home(), name, made.__next__ if is_method else made)
+
+        return Piece(lambda: repr(held()), put, OTHERWISE)
+
+    return make
 
 
 def _locale() -> Piece | None:
@@ -403,6 +426,15 @@ LATE = {
     "@socket:timeout": Late("socket", _socket_timeout, True),
     "@csv:dialects": Late("csv", _dialects, True),
     "@logging": Late("logging", _logging),
+    "@threading:names": Late("threading", _numbers(lambda: sys.modules["threading"], "_counter"), True),
+    "@pool:names": Late(
+        "concurrent.futures.thread",
+        _numbers(lambda: sys.modules["concurrent.futures.thread"].ThreadPoolExecutor, "_counter"),
+        True,
+    ),
+    "@process:names": Late(
+        "multiprocessing.process", _numbers(lambda: sys.modules["multiprocessing.process"], "_process_counter"), True
+    ),
     "@logging:levels": Late("logging", _tables("logging", ["_levelToName", "_nameToLevel"], None), True),
     "@tracemalloc": Late("tracemalloc", _switch("tracemalloc", "is_tracing", "start", "stop"), True),
     "@asyncio:loop": Late("asyncio.events", _event_loop),

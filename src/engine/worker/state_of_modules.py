@@ -72,8 +72,9 @@ def digest(module: types.ModuleType) -> str:
             continue
         sink = Sink(True, 0)
         try:
-            _ByValue(module, sink).dump(value)
-            parts.append((name, sink.digest(())))
+            pickler = _ByValue(module, sink)
+            pickler.dump(value)
+            parts.append((name, sink.digest((), pickler.tables)))
         except Exception:  # what has no form as bytes is told by its type
             parts.append((name, type(value).__qualname__))
         finally:

@@ -15,15 +15,17 @@ import stat
 import sys
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from . import arrays, codec, referred
+from . import arrays, bytecode, codec, referred
 from .referred import identity
 
 _ATOMIC: set[type] = {
-    int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType,
+    int, float, complex, str, bool, type(None), type(Ellipsis), type(NotImplemented), types.CodeType,
 }  # fmt: skip
+# Values that can't change, and that a step can still tell apart by which object it has (`a is held[0]`).
+_VALUES: set[type] = {bytes, range}
 _SKIPPED: set[type] = {
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
@@ -45,20 +47,22 @@ def learn_atoms() -> None:
     if _imported == [len(sys.modules)]:
         return
     _imported[:] = [len(sys.modules)]
-    for module, names in (
-        ("datetime", ("date", "timedelta", "timezone")),
-        ("decimal", ("Decimal",)),
-        ("fractions", ("Fraction",)),
-        ("uuid", ("UUID",)),
-        ("re", ("Pattern",)),
-        ("pathlib", ("PosixPath", "PurePosixPath")),
-        ("zoneinfo", ("ZoneInfo",)),
+    # Of the first there is one of each kind: to make another gives the same.
+    for kinds, module, names in (
+        (_ATOMIC, "datetime", ("timezone",)),
+        (_ATOMIC, "re", ("Pattern",)),
+        (_ATOMIC, "zoneinfo", ("ZoneInfo",)),
+        (_VALUES, "datetime", ("date", "timedelta")),
+        (_VALUES, "decimal", ("Decimal",)),
+        (_VALUES, "fractions", ("Fraction",)),
+        (_VALUES, "uuid", ("UUID",)),
+        (_VALUES, "pathlib", ("PosixPath", "PurePosixPath")),
     ):
         loaded = sys.modules.get(module)
         for name in names:
             kind = getattr(loaded, name, None)
             if isinstance(kind, type):
-                _ATOMIC.add(kind)
+                kinds.add(kind)
     numpy = sys.modules.get("numpy")
     if numpy is not None and numpy not in _learned:
         _learned.add(numpy)
@@ -83,7 +87,7 @@ class Reach:
     __slots__ = ("codes", "dies", "dynamic", "ids", "makers", "memory", "modules", "opaque", "places", "refs", "tops")
 
     def __init__(self) -> None:
-        self.ids: set[int] = set()
+        self.ids: set[int] = set()  # of what can change, and of values that can be told apart by which they are
         self.memory: set[int] = set()  # of arrays in which frames lie: who reaches such an array shares it with them
         self.codes: list[types.CodeType] = []  # of the functions
         self.refs: set[str] = set()  # names of definitions that it refers to
@@ -122,7 +126,7 @@ class Walker:
         for name in self.definitions.union(touched):
             value = namespace.get(name)
             kind = type(value)
-            if kind in _ATOMIC or not self.is_definition(value):
+            if kind in _ATOMIC or kind in _VALUES or not self.is_definition(value):
                 self.definitions.discard(name)
                 continue
             self.definitions.add(name)
@@ -139,7 +143,7 @@ class Walker:
         return [kind for kind in classes if gc.get_referents(kind.__dict__)[0] is mapping]
 
     def reach(self, name: str, root: Any) -> Reach:
-        """All mutable objects reachable from `root`, the value of `name`."""
+        """All objects reachable from `root`, the value of `name`, that two names can share."""
         found = Reach()
         owner = self.owner
         namespace = self.namespace
@@ -148,14 +152,24 @@ class Walker:
         makers = found.makers
         ending: dict[type, bool] = {}  # whether a type has a finalizer
         of_modules: dict[type, dict[int, tuple[str, str]]] = {}  # see `referred.of_module`
-        stack = [root]
-        while stack:
+        stack: list[Any] = [root]
+        of_libraries: list[Any] = []
+        # Which tuple or date a library's object has is the library's doing: many hold the same one.
+        told_apart = not name.startswith("@") or "." in name
+        while stack or of_libraries:
+            if not stack:
+                stack, of_libraries, told_apart = of_libraries, [], False
             value = stack.pop()
             kind = type(value)
             if kind in _ATOMIC:
                 continue
             number = identity(value)
             if number in seen:
+                continue
+            if kind in _VALUES:
+                seen.add(number)
+                if told_apart and not (kind is bytes and len(value) < 2):
+                    found.ids.add(number)
                 continue
             if kind in _SKIPPED:
                 # A builtin method is bound to an object that it changes: `push = items.append`.
@@ -181,9 +195,13 @@ class Walker:
                     stack += value.__dict__.values()
                 continue
             if kind is slice:
+                if told_apart:
+                    found.ids.add(number)
                 stack += (value.start, value.stop, value.step)
                 continue
             if kind.__module__ == "datetime" and kind.__name__ in ("datetime", "time"):
+                if told_apart:
+                    found.ids.add(number)
                 stack.append(value.tzinfo)
                 continue
             if kind is _ALIAS:
@@ -240,6 +258,9 @@ class Walker:
                     stack.append(type(value))
                 continue
             if kind is tuple or kind is frozenset:
+                # A constant of a step is the same wherever it comes to be.
+                if told_apart and value and number not in bytecode.CONSTANTS:
+                    found.ids.add(number)
                 _push(stack, value)
                 continue
             if kind is types.FrameType:
@@ -308,7 +329,7 @@ class Walker:
                 _push(stack, value.keys())
                 _push(stack, value.values())
             else:
-                stack += gc.get_referents(value)
+                (of_libraries if is_foreign(kind.__module__) else stack).extend(gc.get_referents(value))
                 if kind is types.MethodType:
                     stack.append(value.__self__)
         makers.update(kind.__module__ for kind in kinds)
@@ -359,10 +380,14 @@ def _is_of_nobody(kind: type) -> bool:
 _MADE_BY_CODE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`
 
 
-def _push(stack: list[Any], items: Iterable[Any]) -> None:
-    """Puts what can be mutable on the stack; one pass in C where nothing can."""
+_MANY = 1000
+
+
+def _push(stack: list[Any], items: Collection[Any]) -> None:
+    """Puts what can be shared on the stack; one pass in C where nothing can. Which of its equals a value is that stands
+    among very many is not followed."""
     kinds = set(map(type, items))
-    if kinds <= _ATOMIC:
+    if kinds <= _ATOMIC or (len(items) > _MANY and kinds <= _ATOMIC | _VALUES):
         return
     stack += items
 

@@ -55,7 +55,10 @@ _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys
 _COROUTINE = 0x80
 _NATIVE = frozenset("ctypes _ctypes cffi _cffi_backend".split())  # by which steps call what no event tells of
 # Pieces that who draws from them changes, each with the word that tells who looks at one.
-GENERATORS = {"@random": "getstate", "@numpy:random": "get_state", "@torch:random": "get_rng_state"}
+GENERATORS = {
+    "@random": "getstate", "@numpy:random": "get_state", "@torch:random": "get_rng_state",
+    "@threading:names": "_counter", "@pool:names": "_counter", "@process:names": "_process_counter",
+}  # fmt: skip
 
 
 class Worker:
@@ -88,6 +91,7 @@ class Worker:
         self.bindings: space.Bindings | None = None  # as the last step left them, if nothing has touched them since
         self.known_answers: list[dict[str, str]] = []
         self.answers: list[dict[str, str]] = []
+        self.undead: list[Any] = []  # what other values were brought over in place of
 
     # -- life ---------------------------------------------------------------------------------------------
 
@@ -443,7 +447,8 @@ class Worker:
     def _clock(self, tree: ast.Module, filename: str, pre: closure.Closure) -> set[str]:
         """What the step may consult that gives another answer each time, by its words; what is recorded does not."""
         if "recorded" not in pre.words:
-            return names.clock_words(pre.words) | ({"the collector"} if _shows_collected(tree) else set())
+            shows = "collect" in pre.words and _shows_collected(tree)
+            return names.clock_words(pre.words) | ({"the collector"} if shows else set())
         bare = calls.without_recorded(tree)
         code = compile(bare, filename, "exec", flags=compiled.FLAGS, dont_inherit=True)
         return names.clock_words(closure.Ahead(self, uses.uses_of(bare, code, filename)).whole.words)
@@ -760,6 +765,9 @@ class Worker:
     def _load(self, message: dict[str, Any], data: bytes) -> None:
         """Brings values over and takes names away; tells the components as they are then."""
         self.bindings = None
+        # What these names held has not died in the run: whatever happens when it does must not.
+        going = {*message.get("delete", ()), *(name for value in message.get("values", ()) for name in value["members"])}
+        self.undead += [self.space.value(name) for name in going if self.space.reach_of(name).dies and self.space.has(name)]
         touched: set[str] = set()
         bad: list[str] = []
         for name in message.get("delete", ()):
