@@ -11,7 +11,7 @@ l1, l2 = [1, 2], [3]
 l3 = l1
 d1, d2 = {'a': 1, 'l': l2}, {}
 t1 = (l1, l2, 3)
-s1, s2 = {1, 2}, {3, 9, 17, 33, 41}
+s1, s2 = {1, 2}, {3, 9, 8 + 9, 8 * 4, 5 * 8}
 t2 = t3 = (i1, i2)
 x1 = y1 = [0]
 def f1(a=2):
@@ -352,6 +352,6 @@ const TEMPLATES: &[&str] = &[
     "if I > N:\n    L = [I]\nelif N > 5:\n    L = K\nelse:\n    raise Oops(N)\nprint(L)", "try:\n    K.append(N)\n    raise Oops(N)\nexcept Oops as I:\n    L = list(K)\nfinally:\n    print(L)", "while I < N:\n    I += 1\n    L = [I]\nelse:\n    K = L\nprint(K)", "if (I := N) < 3 or (J := K):\n    print(I)\nelse:\n    print(J)",
     "if (I := N) > 4:\n    print(I)", "L.append(O)", "D['self'] = D",
     // sets, and values that can't change and are one object
-    "S = {N, 2, 9}", "S.add(N)", "S.discard(N)", "S |= {N, 17}", "S -= {2, N}", "S ^= {8, N}", "s2 = s1", "s2 = set(s1)", "print(S)", "I = S.pop() if S else N", "s2 = {x for x in L if isinstance(x, int)}", "print(sorted(s1 & s2), s1 is s2)",
-    "t2 = (N, I)", "t3 = t2", "L.append(t2)", "D['t'] = t2", "t2 = t2 + (N,)", "print(t2, t3)", "O.t = t2", "t3 = frozenset([N, 2])", "import datetime\nt2 = datetime.date(2020, 1, 1 + N)",
+    "S = {N, 2, 9}", "S.add(N)", "S.discard(N)", "S |= {N, 9 + 8}", "S -= {2, N}", "S ^= {8, N}", "s2 = s1", "s2 = set(s1)", "print(S)", "I = S.pop() if S else N", "s2 = {x for x in L if isinstance(x, int)}", "print(sorted(s1 & s2), s1 is s2)",
+    "t2 = (N, I)", "t3 = t2", "L.append(t2)", "D['t'] = t2", "t2 = t2 + (N,)", "print(t2, t3)", "O.t = t2", "t3 = frozenset([N, 2])", "import datetime\nt2 = datetime.date.fromordinal(1 + N)",
 ];
