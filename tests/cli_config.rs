@@ -136,7 +136,7 @@ fn who_runs_hears_what_is_not_in_force() {
          reweave config --approve\n"
     );
     let only = told(&["--python", "python3"]);
-    assert!(only.starts_with("warning: reweave.toml asks for policy.network = \"allow\", not in force"), "{only}");
+    assert!(only.starts_with("warning: reweave.toml asks for policy.network = allow, not in force"), "{only}");
     place.config(&["--approve"]);
     let approved = told(&[]);
     assert!(approved.starts_with("error: there is no Python at /opt/python, which reweave.toml:1 names"), "{approved}");

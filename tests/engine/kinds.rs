@@ -702,3 +702,15 @@ fn what_a_class_method_was_called_when_it_became_one() {
     let steps = |y| [("1", made), ("2", y), ("3", shows)];
     sound(&steps("y = 1"), &steps("y = 2"));
 }
+
+/// Who draws numbers and then sets the generator to what it was has read it all the same.
+#[test]
+fn numbers_drawn_before_the_generator_is_set() {
+    for (library, draws) in [("random", "random.random()"), ("random", "random.random()\nheld = random.getstate()")] {
+        let uses = format!("import {library}\nn = {draws}\n{library}.seed(0)");
+        let before = [("1", "x = 1"), ("2", uses.as_str()), ("3", "print(n)\nimport random\nprint(random.random())")];
+        let mut after = before;
+        after[0].1 = "import random\nx = random.random()";
+        assert_eq!(sound(&before, &after), ["1", "2", "3"]);
+    }
+}

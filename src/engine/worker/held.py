@@ -23,7 +23,7 @@ _WRITABLE = ", open for writing"
 _listdir, _readlink, _fstat = os.listdir, os.readlink, os.stat
 _open, _read_some, _close = os.open, os.read, os.close
 _monotonic, _sleep = time.monotonic, time.sleep
-# How long a thread that Python has done with is given to end, in seconds.
+# How long a thread that Python has done with, or a process, is given to end, in seconds.
 _MOMENT = 0.05
 
 
@@ -74,11 +74,8 @@ class Holdings:
         threads = self._threads()
         for tid in threads:
             found[f"thread {tid}"] = "a thread"
-        for tid in [str(os.getpid()), *threads]:
-            for pid in _read(f"/proc/self/task/{tid}/children").split():
-                # One that has ended holds nothing.
-                if pid not in own and _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"]):
-                    found[f"process {pid}"] = "a process"
+        for pid in self._processes(threads, own):
+            found[f"process {pid}"] = "a process"
         self.written.clear()
         self.consumed.clear()
         stood, self._stood = self._stood, {}
@@ -97,6 +94,17 @@ class Holdings:
     def has_children(self) -> bool:
         """Whether processes that steps started were running when this was last looked at."""
         return any(mark.startswith("process ") for mark in self.words)
+
+    def _processes(self, threads: list[str], own: Collection[str]) -> list[str]:
+        """Those that it started, and that run. One is still there for a moment after the end of what it says was read."""
+        until = _monotonic() + _MOMENT
+        while True:
+            started = [pid for tid in [str(os.getpid()), *threads] for pid in _read(f"/proc/self/task/{tid}/children").split()]
+            # One that has ended holds nothing.
+            running = [pid for pid in started if pid not in own and _state_of(pid) not in ("", "Z", "X")]
+            if all(f"process {pid}" in self.words for pid in running) or _monotonic() > until:
+                return running
+            _sleep(0.0005)
 
     def _threads(self) -> list[str]:
         """The other threads. One that was joined is still there for a moment, after Python has done with it."""
@@ -206,6 +214,11 @@ def _is_open(number: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _state_of(pid: str) -> str:
+    """The letter that tells what a process does; empty where there is none any more."""
+    return "".join(_read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1])
 
 
 def _read(path: str) -> str:

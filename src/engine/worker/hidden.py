@@ -126,6 +126,9 @@ class Hidden:
             def call(*args: Any, **kwargs: Any) -> Any:
                 given = args[0] if args else next((kwargs[key] for key in ("a", "seed", "state") if key in kwargs), None)
                 first = given is not None and name not in note.seeded and note._stands(name)
+                # It was drawn from before, whatever it comes to be: set to what it was, it would seem untouched.
+                if not first and name not in note.seeded:
+                    note.used.add(name)
                 result = wrapped(*args, **kwargs)
                 if first:
                     note.seeded.add(name)
