@@ -628,7 +628,9 @@ fn the_order_of_a_set() {
     let words = "s = {'one', 'two', 'three', 'four', 'five', 'six', 'seven'}\ns -= {'two', 'five'}";
     let frozen = "s = frozenset({1, 8, 3, 16, 5, 24} - {3})\ns = {1, s}";
     let of_a_class = "class S(set): pass\ns = S({2, 6})\ns |= {3}\ns -= {2}\ns ^= {8, 1}";
-    for made in [shrunk, merged, popped, grown, collided, words, frozen, of_a_class] {
+    let emptied = "s = {1, 2}\ns.discard(1)\ns.discard(2)";
+    let worked_off = "s = set(range(20))\nwhile s:\n    n = s.pop()";
+    for made in [shrunk, merged, popped, grown, collided, words, frozen, of_a_class, emptied, worked_off] {
         let uses = "print(s, y)\ns |= {40, 48, 56}\nprint(s)\nprint([s.pop() for _ in range(3)], s)";
         let steps = |y| [("1", made), ("2", "held = [s]"), ("3", y), ("4", uses)];
         sound(&steps("y = 1"), &steps("y = 2"));
@@ -713,4 +715,13 @@ fn numbers_drawn_before_the_generator_is_set() {
         after[0].1 = "import random\nx = random.random()";
         assert_eq!(sound(&before, &after), ["1", "2", "3"]);
     }
+}
+
+/// A library's function keeps a set, for a moment, of what is being shown.
+#[test]
+fn to_show_a_value_changes_nothing() {
+    let made = "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int = 1\nd = D()";
+    let steps = |shows| [("1", made), ("2", shows), ("3", "print(d, D(2))")];
+    assert_eq!(sound(&steps("print(d)"), &steps("print(d, d)")), ["2"]);
+    assert_eq!(sound(&steps("print(d)"), &steps("print(1)")), ["2"]);
 }

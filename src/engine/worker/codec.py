@@ -114,7 +114,7 @@ class Pickler(pickle.Pickler):
         self._sets[number] = None
         recipe = self._recipe(value, kind)
         if recipe is not None:
-            found = self._sets[number] = (False, len(self._sets), kind is frozenset, recipe.merged, recipe.members)
+            found = self._sets[number] = (False, len(self._sets), kind is frozenset, *recipe)
             self._keep.append(found)
             return found
         return None
@@ -122,11 +122,10 @@ class Pickler(pickle.Pickler):
     def _recipe(self, value: Any, kind: Any) -> sets.Recipe | None:
         """How it is made, where that takes more than its members in their order; for a digest it is taken down."""
         members = [*kind.__iter__(value)]
-        # What an empty one went through tells little: libraries have such, which hold for a moment what is being shown.
-        if not members or not sets.is_ordered(members):
+        if not sets.is_ordered(members):
             return None
         recipe = sets.recipe(value, kind)
-        if recipe is not None and not recipe.merged and all(map(operator.is_, recipe.members, members)):
+        if recipe is not None and not (recipe.merged or recipe.gone) and all(map(operator.is_, recipe.members, members)):
             return None
         self.differs = True
         self.tables.append(sets.table_of(value))
@@ -239,6 +238,11 @@ class Pickler(pickle.Pickler):
 
     def _reduce_librarys(self, value: types.FunctionType) -> Any:
         """A function of another module, by its name where it is what the module holds, and otherwise by its parts."""
+        for cell in value.__closure__ or ():
+            content = _content(cell)
+            if type(content) is set:
+                # In which a library holds, for a moment, what is being shown.
+                self._sets.setdefault(identity(content), None)
         if not referred.is_of_module(value):
             return self._reduce_function(value, rebuild.function_in, value.__globals__)
         home = value.__globals__["__name__"]
@@ -424,13 +428,13 @@ class Unpickler(pickle.Unpickler):
             return referred.named_nan(what) or self.__dict__.setdefault(what.decode(), float("nan"))
         return what if type(what) is str else bytecode.constant_of(what[0], what[1:])
 
-    def _set(self, number: int, frozen: bool = False, merged: int = 0, members: list[Any] | None = None) -> Any:
+    def _set(self, number: int, frozen: bool = False, *recipe: Any) -> Any:
         """A set; one that is met within itself is filled later."""
         known: dict[int, Any] = self.__dict__.setdefault("sets", {})
-        if members is not None and frozen:
-            known[number] = sets.Recipe(members, merged).frozen()
-        elif members is not None:
-            sets.Recipe(members, merged).follow(known.setdefault(number, set()))
+        if recipe and frozen:
+            known[number] = sets.Recipe(*recipe).frozen()
+        elif recipe:
+            sets.Recipe(*recipe).follow(known.setdefault(number, set()))
         return known.setdefault(number, set())
 
 
@@ -460,6 +464,13 @@ def _own_doc(function: types.FunctionType) -> Any:
     doc = function.__doc__
     # One that came over has a copy.
     return None if doc is own or (type(doc) is str and doc == own) else doc or ""
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _pairs(named: Any) -> list[tuple[bytes, Any]]:

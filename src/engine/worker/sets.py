@@ -66,14 +66,21 @@ _by_address: Any = object.__hash__
 class Recipe(NamedTuple):
     """How a set is made."""
 
-    members: list[Any]  # in the order in which they come
+    members: list[Any]  # in the order in which they come, with what stands in for those that went
     merged: int  # how many of them are taken over at once, which makes another table than one after the other
+    gone: list[int]  # what stands in for members that went
+    popped: bool  # whether `pop` took them
 
     def follow(self, made: set[Any]) -> None:
         """Fills an empty set."""
         made.update(frozenset(self.members[: self.merged]))
         for member in self.members[self.merged :]:
             made.add(member)
+        for stand_in in self.gone:
+            if self.popped:
+                made.pop()
+            else:
+                made.discard(stand_in)
 
     def frozen(self) -> frozenset[Any]:
         """A set that can't be filled any more."""
@@ -94,37 +101,42 @@ def is_ordered(members: list[Any]) -> bool:
 def recipe(value: Any, kind: Any) -> Recipe | None:
     """How a set that is like `value` is made; nothing where there is no way. `kind` is `set` or `frozenset`."""
     members, table = [*kind.__iter__(value)], table_of(value)
-    if table is not None and (table.left or table.finger):
+    if table is None:
+        table, entries = Table(_SMALLEST, 0, 0), {}
+    else:
+        entries = dict(_read(value, True)) if table.mask < _LARGE else {}
+    # Each is found where the member lay that it stands in for.
+    gone = {at: at + (table.mask + 1 << 32) for at, number in entries.items() if number == -1}
+    if (table.finger and members) or table.left != len(gone):
         return None
-    count = len(members)
-    ways = [0]
-    if table is not None and table.mask > _SMALLEST:
-        # To take over `n` at once makes a table of the next power of two above `2 * n`.
-        least = (table.mask + 1) // 4
-        ways += [least, count] if kind is set and least < count else [count]
     orders = [members]
     while orders:
         order = orders.pop()
-        for found in (Recipe(order, merged) for merged in ways):
+        ways = [0]
+        if table.mask > _SMALLEST:
+            # To take over `n` at once makes a table of the next power of two above `2 * n`.
+            least = (table.mask + 1) // 4
+            ways += [least, len(order)] if kind is set and least < len(order) else [len(order)]
+        for found in (Recipe(order, merged, [*gone.values()], table.finger > 0) for merged in ways if order or not gone):
             made: Any = found.frozen() if kind is frozenset else set()
             if kind is set:
                 found.follow(made)
             # By which they are: a number may be equal to another.
-            if table_of(made) == table and all(map(operator.is_, made, members)):
+            same = len(made) == len(members) and all(map(operator.is_, made, members))
+            if same and table_of(made) in (None, table) and (not entries or dict(_read(made, True)) == entries):
                 return found
-        if order is members and table is not None and table.mask < _LARGE:
-            orders.append(_as_they_came(value, members, table.mask))
+        if order is members and entries:
+            orders.append(_as_they_came(entries, members, gone, table.mask))
     return None
 
 
 _LARGE = 1 << 16
 
 
-def _as_they_came(value: Any, held: list[Any], mask: int) -> list[Any]:
+def _as_they_came(entries: dict[int, int], held: list[Any], gone: dict[int, int], mask: int) -> list[Any]:
     """The members, those first that lie where their hashes say, and each before those that had to give way to it."""
-    entries = dict(_read(value, True))
-    members = dict(zip(entries, held))
-    order: dict[int, Any] = {at: members[at] for at, number in entries.items() if number & mask == at}
+    members = {**dict(zip((at for at in entries if at not in gone), held)), **gone}
+    order: dict[int, Any] = {at: members[at] for at, number in entries.items() if at in gone or number & mask == at}
     for start in entries:
         todo = [start]
         while todo:
