@@ -725,3 +725,23 @@ fn to_show_a_value_changes_nothing() {
     assert_eq!(sound(&steps("print(d)"), &steps("print(d, d)")), ["2"]);
     assert_eq!(sound(&steps("print(d)"), &steps("print(1)")), ["2"]);
 }
+
+/// What an object gives of itself for being brought over may die on the way, and the next lie where it lay.
+#[test]
+fn sets_that_objects_make_of_themselves() {
+    let helper = "class A:\n    def __init__(self, v): self.v = v\n    def __getstate__(self): return set(frozenset(range(self.v, self.v + 6)))\n    def __setstate__(self, state): self.v = min(state)\n";
+    let steps = |y| {
+        [
+            ("1", "import helper\nheld = [helper.A(n) for n in range(50)]"),
+            ("2", y),
+            ("3", "print([a.v for a in held], y)"),
+        ]
+    };
+    let mut run = Run::new(OnError::Continue);
+    std::fs::write(run.dir.path().join("helper.py"), helper).unwrap();
+    let before = run.update(&steps("y = 1")).results["3"].clone();
+    run.restart();
+    let told = run.update(&steps("y = 2"));
+    assert_eq!(told.results["3"], before.replace("] 1", "] 2"));
+    assert_eq!((told.ran, told.rebuilt), (vec!["2".to_owned(), "3".to_owned()], 0), "it was brought over");
+}

@@ -115,7 +115,8 @@ class Pickler(pickle.Pickler):
         recipe = self._recipe(value, kind)
         if recipe is not None:
             found = self._sets[number] = (False, len(self._sets), kind is frozenset, *recipe)
-            self._keep.append(found)
+            # One that is not in the memo may die on the way, and another lie where it lay.
+            self._keep += [found, value]
             return found
         return None
 

@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
 
 def _start() -> Any:
-    """A way to read a set's table that raises no audit event; nothing where the sets are not as they were up to 3.14."""
+    """A way to read a set's table that raises no audit event; nothing where sets are not as up to 3.13."""
     if sys.implementation.name != "cpython" or sys.maxsize < 2**32:
         return None
     try:
