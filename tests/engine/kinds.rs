@@ -594,6 +594,9 @@ fn what_a_step_binds_anew_before_it_fails() {
 #[test]
 fn which_of_its_equals_a_value_is() {
     for made in [
+        "a = (1, 2)",
+        "a = (1, ('b', 2.5), None)",
+        &format!("a = (0x{}, 1)", "f".repeat(5000)),
         "a = tuple(range(3))",
         "a = frozenset([1, 2])",
         "a = bytes([1, 2])",
@@ -615,6 +618,50 @@ fn which_of_its_equals_a_value_is() {
     }
     let swapped = |kept| [("1", "t = tuple([1, 2])\nheld = [t]"), ("2", kept), ("3", "print(held[0] is t)")];
     assert_eq!(sound(&swapped("held[0] = t"), &swapped("held[0] = tuple([1, 2])")), ["2", "3"]);
+    // A constant of one step, and of another.
+    let (made, anew, asks) = (("1", "a = (1, 2)\nb = a"), ("3", "a = (1, 2)"), ("4", "print(a is b)"));
+    sound(&[made, ("2", "a = 5"), anew, asks], &[made, asks]);
+    sound(&[made, asks], &[made, anew, asks]);
+    sound(&[made, anew, asks], &[made, asks]);
+    sound(
+        &[made, anew, ("5", "c = a"), ("6", "print(a is b, c is a, c is b)")],
+        &[made, ("5", "c = a"), ("6", "print(a is b, c is a, c is b)")],
+    );
+    sound(&[("1", "a = (1, 2)"), ("2", "b = tuple([1, 2])"), asks], &[("1", "a = (1, 2)"), ("2", "b = a"), asks]);
+    // Of a function, and of the one that takes its place.
+    let given = |between| {
+        let gives = "def f(): return (1, 2)";
+        [("1", gives), ("2", "t = f()"), ("3", between), ("4", "u = f()"), ("5", "print(t is u)")]
+    };
+    sound(&given("y = 1"), &given("def f(): return (1, 2)"));
+    sound(&given("def f(): return (1, 2)"), &given("y = 1"));
+    // Under another name, with a step that has the same in its place.
+    let renamed = |first: &'static str, second: &'static str| {
+        [(first, "a = (1, 2)\nx = 1"), (second, "b = (1, 2)\ny = 1"), ("4", "c = b"), ("5", "print(a is b, c is b)")]
+    };
+    sound(&renamed("1", "2"), &renamed("2", "3"));
+}
+
+/// A function that is defined as it was before, where it was another when the step was executed.
+#[test]
+fn a_definition_that_takes_the_place_of_its_equal() {
+    let (one, other) = ("def f(a=1):\n    return a", "def f(a=2):\n    return -a");
+    let steps = |first, y| [("1", first), ("2", one), ("3", y), ("4", "print(f(), y)"), ("5", "g = (f, y)")];
+    let mut run = Run::new(OnError::Stop);
+    for (first, y) in [(other, "y = 1"), (one, "y = 1"), (one, "y = 2"), (other, "y = 2")] {
+        run.update(&steps(first, y));
+        run.restart();
+        for id in ["2", "4", "5"] {
+            run.try_state(&steps(first, y), id).unwrap();
+        }
+    }
+    let parts = ["import functools\nf = functools.partial(f, 1)", "import functools\nf = functools.partial(f, 2)"];
+    let steps = |second| [("1", one), ("2", second), ("3", parts[1]), ("4", "print(f.args)")];
+    for second in [parts[0], parts[1], "x = 1", parts[0]] {
+        run.update(&steps(second));
+        run.restart();
+        run.try_state(&steps(second), "3").unwrap();
+    }
 }
 
 /// In which order a set gives its members, now and when more come, hangs on what it went through.

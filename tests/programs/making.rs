@@ -353,5 +353,5 @@ const TEMPLATES: &[&str] = &[
     "if (I := N) > 4:\n    print(I)", "L.append(O)", "D['self'] = D",
     // sets, and values that can't change and are one object
     "S = {N, 2, 9}", "S.add(N)", "S.discard(N)", "S |= {N, 9 + 8}", "S -= {2, N}", "S ^= {8, N}", "s2 = s1", "s2 = set(s1)", "print(S)", "I = S.pop() if S else N", "s2 = {x for x in L if isinstance(x, int)}", "print(sorted(s1 & s2), s1 is s2)",
-    "t2 = (N, I)", "t3 = t2", "L.append(t2)", "D['t'] = t2", "t2 = t2 + (N,)", "print(t2, t3)", "O.t = t2", "t3 = frozenset([N, 2])", "import datetime\nt2 = datetime.date.fromordinal(1 + N)",
+    "t2 = (N, I)", "t2 = (1, N)", "t3 = (1, 2)", "L = [t3, (N, 1)]", "def F(a=N):\n    return (1, 2)", "t3 = F()", "print(t2 is t3)", "t3 = t2", "L.append(t2)", "D['t'] = t2", "t2 = t2 + (N,)", "print(t2, t3)", "O.t = t2", "t3 = frozenset([N, 2])", "import datetime\nt2 = datetime.date.fromordinal(1 + N)",
 ];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import operator
 import sys
 import types
 from typing import Any
@@ -17,6 +18,7 @@ CONSTANTS: dict[int, tuple[tuple[Any, ...], str]] = {}
 
 _made: dict[str, dict[str, tuple[Any, ...]]] = {}  # file -> text -> the one of this process
 
+_MOST = 32  # parts of a tuple that is followed
 _PLAIN = frozenset({int, float, complex, bool, type(None), type(Ellipsis), str, bytes})
 
 
@@ -29,14 +31,14 @@ def learn_constants(code: types.CodeType, filename: str) -> None:
         part = todo.pop()
         if type(part) is types.CodeType:
             todo += [const for const in part.co_consts if type(const) in (types.CodeType, tuple)]
-        elif type(part) is tuple and 0 < len(part) <= 32:
+        elif type(part) is tuple and 0 < len(part) <= _MOST:
             if not _one_constant(filename, part):
                 todo += part
 
 
 def _one_constant(filename: str, value: tuple[Any, ...]) -> bool:
     """Notes a tuple of plain values as the one of this step."""
-    if not all(type(part) in _PLAIN and not (type(part) in (str, bytes) and len(part) > 1000) for part in value):
+    if not _is_plain(value):
         return False
     known = _made.setdefault(filename, {}).setdefault(repr(value), value)
     if known is value:
@@ -44,10 +46,34 @@ def _one_constant(filename: str, value: tuple[Any, ...]) -> bool:
     return True
 
 
+def _is_plain(value: tuple[Any, ...]) -> bool:
+    """Whether it has a short text that stands for it alone."""
+
+    def is_short(part: Any) -> bool:
+        return part.bit_length() < 4000 if type(part) is int else type(part) not in (str, bytes) or len(part) <= 1000
+
+    return all(type(part) in _PLAIN and is_short(part) for part in value)
+
+
 def constant_of(filename: str, value: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tuple of this process that stands for a constant of a step."""
     _one_constant(filename, value)
     return _made.get(filename, {}).get(repr(value), value)
+
+
+def with_constants(code: types.CodeType) -> types.CodeType:
+    """Code that was brought over, with the constants of its step that this process has."""
+
+    def own(const: Any) -> Any:
+        if type(const) is types.CodeType:
+            return with_constants(const)
+        if type(const) is not tuple or not const:
+            return const
+        known = constant_of(code.co_filename, const) if len(const) <= _MOST else const
+        return tuple(map(own, const)) if known is const and not _is_plain(const) else known
+
+    consts = tuple(map(own, code.co_consts))
+    return code if all(map(operator.is_, consts, code.co_consts)) else code.replace(co_consts=consts)
 
 
 def code_parts(code: types.CodeType) -> tuple[Any, ...]:

@@ -60,7 +60,7 @@ class Pickler(pickle.Pickler):
         self._strings: dict[str, str] = {}
         self.places: set[int] = set()  # ids of what is pickled by its parts, and so not in the memo
         self.differs = False
-        self.constants = False
+        self.constants: set[int] = set()
         self._nans: dict[int, bytes] = {}
         self._shared = shared
         self._framed: dict[int, int] = {}  # memory in which columns of frames lie: how many blocks of them
@@ -89,7 +89,8 @@ class Pickler(pickle.Pickler):
             constant = bytecode.CONSTANTS.get(identity(value))
             if constant is not None:
                 # Where it stands is no part of what it is, so that a step can be called otherwise.
-                self.differs = self.constants = True
+                self.differs = True
+                self.constants.add(identity(value))
                 if not self._digest:
                     return constant[1], *value
         elif kind is float and value != value:
@@ -496,8 +497,8 @@ class Dumped(NamedTuple):
     data: bytes | None  # nothing where it is more than the limit
     ids: set[int]  # of the objects in it; temporary ones among them
     differs: bool  # whether a pickle for carrying is another than one for a digest
-    constants: bool  # whether there are constants of steps in it
     files: frozenset[str]  # that the code in it comes from
+    constants: frozenset[int]  # ids of the constants of steps that are in it
 
 
 def dump(
@@ -519,7 +520,7 @@ def dump(
     forget_buffer()
     ids = pickler.places.union(map(identity, map(_second, pickler.memo.copy().values())))
     found = sink.digest(members, pickler.tables) if digest else ""
-    return Dumped(found, sink.bytes(), ids, pickler.differs, pickler.constants, frozenset(pickler.files))
+    return Dumped(found, sink.bytes(), ids, pickler.differs, frozenset(pickler.files), frozenset(pickler.constants))
 
 
 def load(data: memoryview) -> Any:

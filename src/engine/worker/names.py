@@ -160,8 +160,9 @@ def _constant_words(const: Any, words: set[str]) -> None:
 # Who names one of these may look at where code stands, or at the text that stands there.
 PLACE_WORDS = frozenset(
     "f_lineno tb_lineno lineno co_firstlineno co_lines co_positions co_linetable co_lnotab __code__ gi_code cr_code ag_code "
-    "__firstlineno__ getsource getsourcelines findsource getframeinfo inspect dis linecache print_exc format_exc print_stack "
-    "traceback format_exception extract_stack catch_warnings __file__ cProfile profile pstats tracemalloc faulthandler".split()
+    "__defaults__ __firstlineno__ getsource getsourcelines findsource getframeinfo inspect dis linecache print_exc format_exc "
+    "print_stack traceback format_exception extract_stack catch_warnings __file__ cProfile profile pstats tracemalloc "
+    "faulthandler".split()
 )
 
 

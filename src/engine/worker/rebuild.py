@@ -12,6 +12,8 @@ import sys
 import types
 from typing import Any
 
+from . import bytecode
+
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
 
 
@@ -75,8 +77,7 @@ def cell_state(made: types.CellType, state: tuple[bool, Any]) -> None:
 
 
 def code_of(data: bytes) -> types.CodeType:
-    made: types.CodeType = marshal.loads(data)
-    return made
+    return bytecode.with_constants(marshal.loads(data))
 
 
 def function_in(space: dict[str, Any], code: types.CodeType, name: bytes, qualname: bytes, closure: Any) -> types.FunctionType:

@@ -71,6 +71,7 @@ class Component(NamedTuple):
     uncarryable: str | None  # why it has no faithful form as bytes
     placed: str | None = None  # where there is code in it: a digest that tells where that stands as well
     files: frozenset[str] = frozenset()  # that the code in it comes from
+    constants: frozenset[int] = frozenset()  # ids of the constants of steps that are in it
     alias: bool = False  # whether it is a definition that is referred to by another name
 
     def told(self) -> dict[str, Any]:
@@ -95,9 +96,6 @@ class Space:
         self._bound: dict[str, int] = {}  # name -> id of the value that was looked at
         self._shape: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}  # members -> ids they reach, and those pickled
         self._dumped: dict[tuple[str, ...], codec.Dumped] = {}  # members -> what was made of them in this look
-        # Names bound anew to what they had, by identity and how often: see `_told_apart`. And what their digests stand for.
-        self._again: dict[str, tuple[int, int]] = {}
-        self._plain: dict[str, tuple[str, int]] = {}
         self._pickled: dict[str, bytes | None] = {}  # digest -> the bytes, until the step was told
 
     def names(self) -> list[str]:
@@ -262,7 +260,7 @@ class Space:
         except Exception:
             return False
         self._dumped[component.members] = dumped
-        return dumped.digest == self._plain.get(component.digest, (component.digest, 0))[0] and shape[0] & dumped.ids == shape[1]
+        return dumped.digest == component.digest and shape[0] & dumped.ids == shape[1]
 
     def _forget(self, name: str) -> None:
         reach = self.reaches.pop(name, None)
@@ -298,35 +296,6 @@ class Space:
             if name not in state:
                 visit(name, [])
 
-    def _told_apart(self, name: str, digest: str, rebound: set[str], before: dict[str, Component]) -> str:
-        """The digest of a value that holds constants of a step: another one where it took the place of its equal.
-
-        An equal value is as good as the one before but for its constants: they may be those of other names too, and the ones
-        of the step that made it. To tell how often it was made anew is to have read what there was.
-        """
-        number, count = self._again.pop(name, (0, 0))
-        value = identity(self.value(name))
-        if name in rebound:
-            old = before.get(name)
-            plain, count = self._plain.get(old.digest, (old.digest, 0)) if old is not None else ("", 0)
-            count = count + 1 if plain == digest else 0
-        elif number != value:
-            count = 0
-        if count == 0:
-            return digest
-        self._again[name] = (value, count)
-        marked = hashlib.blake2b(f"{digest}\0again {count}".encode(), digest_size=32).hexdigest()
-        self._plain[marked] = (digest, count)
-        return marked
-
-    def made_again(self, names: Iterable[str]) -> list[str]:
-        """Those that hold a value that took the place of its equal."""
-        return [name for name in names if name in self._again]
-
-    def came_over(self, name: str, count: int) -> None:
-        """A value was loaded that had taken the place of its equal so often."""
-        self._again[name] = (identity(self.value(name)), count)
-
     def _digest(
         self, members: tuple[str, ...], stamp: str, rebound: set[str], before: dict[str, Component], used: frozenset[str]
     ) -> Component:
@@ -345,15 +314,12 @@ class Space:
                 self._shape[members] = (reached, reached & dumped.ids)
                 if not dumped.differs and members not in self._dumped:
                     self._pickled[dumped.digest] = dumped.data
-                digest = dumped.digest
-                if dumped.constants and len(members) == 1:
-                    digest = self._told_apart(members[0], digest, rebound, before)
                 placed = None
                 if dumped.files:
                     where = codec.dump(values, self.walker.owner, members, True, 0, placed=True).digest
-                    placed = hashlib.blake2b(f"{digest}\0{where}".encode(), digest_size=32).hexdigest()
+                    placed = hashlib.blake2b(f"{dumped.digest}\0{where}".encode(), digest_size=32).hexdigest()
                 alias = self.walker.owner.get(identity(values[0]), members[0]) != members[0]
-                return Component(members, digest, tuple(sorted(refs)), None, placed, dumped.files, alias)
+                return Component(members, dumped.digest, tuple(sorted(refs)), None, placed, dumped.files, dumped.constants, alias)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:
@@ -376,8 +342,6 @@ class Space:
         if component.digest in self._pickled:
             return self._pickled.pop(component.digest)
         values = [self.value(name) for name in component.members]
-        if component.digest in self._plain:
-            values.append(self._plain[component.digest][1])
         return codec.dump(values, self.walker.owner, component.members, False, CARRY_LIMIT).data
 
     def told(self) -> None:

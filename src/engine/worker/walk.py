@@ -224,7 +224,7 @@ class Walker:
                     own_space = not referred.is_of_module(value)
                     if own_space or not _is_librarys_own(value):
                         found.ids.add(number)
-                        stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
+                        stack += (*_defaults(value, found), value.__kwdefaults__, value.__dict__)
                         stack += value.__closure__ or ()
                     if own_space:
                         stack.append(value.__globals__)
@@ -235,7 +235,7 @@ class Walker:
                     continue
                 found.codes.append(value.__code__)
                 found.ids.add(number)
-                stack += (value.__defaults__, value.__kwdefaults__, value.__dict__)
+                stack += (*_defaults(value, found), value.__kwdefaults__, value.__dict__)
                 stack += value.__closure__ or ()
                 continue
             if isinstance(value, type):
@@ -252,14 +252,13 @@ class Walker:
                     found.refs.add(own)
                     continue
                 found.ids.add(number)
-                stack += value.__dict__.values()
+                stack += (part for key, part in value.__dict__.items() if key not in _TOLD_OF_CLASSES)
                 stack += value.__bases__
                 if type(value) is not type:
                     stack.append(type(value))
                 continue
             if kind is tuple or kind is frozenset:
-                # A constant of a step is the same wherever it comes to be.
-                if told_apart and value and number not in bytecode.CONSTANTS:
+                if told_apart and value:
                     found.ids.add(number)
                 _push(stack, value)
                 continue
@@ -367,6 +366,20 @@ def is_foreign(module: Any) -> bool:
 def _is_librarys_own(value: types.FunctionType) -> bool:
     """Whether nothing of a step's is in a function of another module."""
     return value.__closure__ is None or referred.stands_under_its_name(value, value.__globals__["__name__"])
+
+
+# Tuples of texts that are constants of a step, equal in many classes; what they say of one is not followed.
+_TOLD_OF_CLASSES = frozenset(("__slots__", "__match_args__", "__static_attributes__"))
+
+
+def _defaults(function: types.FunctionType, found: Reach) -> list[Any]:
+    """The defaults of a function but for constants of the step that it is defined in: functions that have nothing else in
+    common have these, as they have those in their code."""
+    given = function.__defaults__
+    if given is None or identity(given) in bytecode.CONSTANTS:
+        return []
+    found.ids.add(identity(given))
+    return [part for part in given if identity(part) not in bytecode.CONSTANTS]
 
 
 def _is_of_nobody(kind: type) -> bool:

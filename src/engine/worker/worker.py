@@ -553,8 +553,6 @@ class Worker:
                 referred.update(component.members)
         changed = self.space.refresh(touched | {n for n in referred if self._mutable(n)}, stamp, rebound)
         components = self.space.components
-        for name in self.space.made_again(rebound):
-            reads.setdefault(name, known[name].digest if name in known else None)
         writes: dict[str, Any] = {}
         incidental: dict[str, Any] = {}
         blobs: list[bytes] = []
@@ -603,6 +601,7 @@ class Worker:
         made = [component for name in writes if (component := components.get(name)) is not None]
         kept_alive = any(written and written["uncarryable"] for written in writes.values())
         came_along = any(component.files - {filename} for component in made)
+        was_given = _was_given(made, [known[name] for name in reads if name in known], filename)
         if saw_text:
             code = compiled.text_digest(step.source)
         elif kept_alive or came_along:
@@ -612,7 +611,7 @@ class Worker:
         observed = {
             "code": code,
             "anywhere": code == plain,
-            "saw_places": saw_text or kept_alive or came_along,
+            "saw_places": saw_text or kept_alive or came_along or was_given,
             "reads": reads,
             "unset": sorted(unset.difference(reads, space.HIDDEN)),
             "saw_names": self._seen_names(before, dynamic or pre.ordered) if dynamic or pre.listed else None,
@@ -795,8 +794,6 @@ class Worker:
                         self.space.hidden[name] = loaded
                     else:
                         self.namespace[name] = loaded
-                for count in values[len(value["members"]) :]:
-                    self.space.came_over(sys.intern(value["members"][0]), count)
             except BaseException as error:
                 bad += list(value["members"])
                 errors.text_of(error)
@@ -838,6 +835,16 @@ class Worker:
 
 
 _CONTAINERS = (list, dict, set, bytearray)
+
+
+def _was_given(made: list[space.Component], used: list[space.Component], filename: str) -> bool:
+    """Whether functions gave constants to what was made: those are the very ones of the step in which a function stands."""
+    found = set[int]().union(*(component.constants for component in made))
+    if not found:
+        return False
+    found.difference_update(*(component.constants for component in used if not component.files))
+    files = {bytecode.CONSTANTS[number][1] for number in found if number in bytecode.CONSTANTS} - {filename}
+    return any(not files.isdisjoint(component.files) for component in used)
 
 
 def _release(value: Any) -> None:
