@@ -238,13 +238,15 @@ impl State {
             }
         }
         // Values that refer to a definition by its name, when another object takes the name.
-        unknown.extend(self.referring.iter().filter_map(|name| match self.names.get(name) {
-            Some(Slot::Known(written)) if !bound.contains(name) && written.refs.iter().any(|r| rebound.contains(r)) => {
-                Some(Arc::clone(name))
-            }
-            _ => None,
-        }));
+        let referring = self.referring.iter().filter(|name| match self.names.get(*name) {
+            Some(Slot::Known(written)) => !bound.contains(name) && written.refs.iter().any(|r| rebound.contains(r)),
+            _ => false,
+        });
+        let referring: Vec<&Name> = referring.collect();
+        unknown.extend(referring.iter().map(|name| Arc::clone(name)));
         let (follows, lost, astray) = self.incidentals(seen, &rebound, &bound);
+        // They hold it by itself from now on, and so may what the step made of it.
+        let astray = astray || referring.iter().any(|name| !follows.contains(name));
         unknown.retain(|name| !follows.contains(name));
         unknown.extend(lost.iter().filter(|name| self.names.contains_key(**name)).map(|name| Arc::clone(name)));
         for name in follows {

@@ -642,11 +642,99 @@ fn which_of_its_equals_a_value_is() {
     sound(&renamed("1", "2"), &renamed("2", "3"));
 }
 
+/// What held a definition by its name shares it with what was made of it, once the name stands for something else.
+#[test]
+fn what_was_made_of_a_definition_that_lost_its_name() {
+    let define = "def f(a=2):\n    return a";
+    let steps = |held| {
+        [
+            ("1", define),
+            ("2", held),
+            ("3", "import functools\nf = functools.partial(f, 2)"),
+            ("4", "g = functools.partial(f, 0)\nprint(f.args)"),
+            ("5", "x = 1"),
+        ]
+    };
+    let mut run = Run::new(OnError::Stop);
+    for held in ["d = {}", "d = {'f': f}"] {
+        run.update(&steps(held));
+    }
+    run.restart();
+    for id in ["4", "5"] {
+        run.try_state(&steps("d = {'f': f}"), id).unwrap();
+    }
+    let before = [("1", define), ("2", "d = {}"), ("3", "f, g = 5, [f]"), ("4", "print(d.get('f') in g)")];
+    let mut after = before;
+    after[1].1 = "d = {'f': f}";
+    sound(&before, &after);
+    sound(&after, &before);
+}
+
+/// What a function names that a step defines anew is none of the step's.
+#[test]
+fn what_the_one_before_would_have_used() {
+    let steps = |named| {
+        let before =
+            format!("def f():\n    n = 0\n    while True:\n        n += len({named})\n        yield n\ng = f()");
+        let anew = "def f():\n    while True:\n        yield k\ng = f()";
+        [
+            ("1", "a, b, k = [1], [2, 3], 4".to_owned()),
+            ("2", before),
+            ("3", anew.to_owned()),
+            ("4", "print(next(g))".to_owned()),
+        ]
+    };
+    let borrowed =
+        |steps: &'static [(&'static str, String); 4]| steps.each_ref().map(|(id, text)| (*id, text.as_str()));
+    let (before, after) = (&*Box::leak(Box::new(steps("a"))), &*Box::leak(Box::new(steps("b"))));
+    let mut run = Run::new(OnError::Stop);
+    run.update(&borrowed(before));
+    assert_eq!(run.update(&borrowed(after)).ran, ["2"]);
+    run.restart();
+    run.try_state(&borrowed(after), "3").unwrap();
+}
+
+/// Who goes through a dict or a set goes through that very one, also after it was brought over.
+#[test]
+fn who_goes_through_a_dict_or_a_set() {
+    for (made, goes) in [
+        ("d = {'a': 1, 'b': 2}", "iter(d)"),
+        ("d = {'a': 1, 'b': 2}", "reversed(d.values())"),
+        ("d = {'a': 1, 'b': 2}", "zip(d.items(), range(9))"),
+        ("from collections import OrderedDict\nd = OrderedDict(a=1, b=2)", "iter(d)"),
+        ("d = {1, 2}", "enumerate(d)"),
+    ] {
+        let begun = format!("it = {goes}\nprint(next(it))");
+        let more = "d.add(3) if isinstance(d, set) else d.update(c=3)\nprint(next(it, 'spent'))";
+        let steps = |y| [("1", made), ("2", &*begun), ("3", y), ("4", more)];
+        sound(&steps("y = 1"), &steps("y = 2"));
+        let after = [("1", made), ("2", &*begun), ("4", more), ("5", "y = 2")];
+        sound(&steps("y = 1"), &after);
+    }
+    let steps = [
+        ("1", "kept = [3]\nd = {'k': kept}\ndef f():\n    return i"),
+        ("2", "e = d.copy()"),
+        ("3", "z = zip(e, range(8))"),
+        ("4", "n = globals().get('e')"),
+        ("5", "print(n, len(kept))"),
+        ("6", "d = {'f': f}"),
+        ("7", "h = open('a.txt', 'w')\nh.close()\nprint(kept, i)"),
+    ];
+    let without: Vec<(&str, &str)> = steps.into_iter().filter(|step| step.0 != "4").collect();
+    let mut run = Run::new(OnError::Continue);
+    for steps in [&steps[..], &without] {
+        run.update(steps);
+        run.restart();
+        run.try_state(steps, "7").unwrap();
+    }
+}
+
 /// A function that is defined as it was before, where it was another when the step was executed.
 #[test]
 fn a_definition_that_takes_the_place_of_its_equal() {
     let (one, other) = ("def f(a=1):\n    return a", "def f(a=2):\n    return -a");
-    let steps = |first, y| [("1", first), ("2", one), ("3", y), ("4", "print(f(), y)"), ("5", "g = (f, y)")];
+    let again = format!("{one}\ngoes = (x for x in 'ab')"); // which nothing but the step makes
+    let steps = |first, y| [("1", first), ("2", &*again), ("3", y), ("4", "print(f(), y)"), ("5", "g = (f, y)")];
     let mut run = Run::new(OnError::Stop);
     for (first, y) in [(other, "y = 1"), (one, "y = 1"), (one, "y = 2"), (other, "y = 2")] {
         run.update(&steps(first, y));

@@ -72,6 +72,7 @@ fn follow(
 ) -> Result<(), String> {
     let mut run = Run::new(OnError::Continue);
     let mut before: Option<(Program, Seen)> = None;
+    let shows = std::env::var_os("SHOWS").is_some();
     for edit in 0..=EDITS {
         let steps = program.steps();
         let borrowed: Vec<(&str, &str)> = steps.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
@@ -79,12 +80,18 @@ fn follow(
             tally.lock().unwrap().given_up += 1;
             return Ok(());
         };
-        if std::env::var("SHOWS").is_ok() {
+        if shows {
             let text: String = steps.iter().map(|(id, text)| format!("# {id}\n{text}")).collect();
             println!("=== {edit}\n{text}");
         }
         let told = run.update(&borrowed);
+        if shows {
+            println!("=== ran {:?}, rebuilt {}", told.ran, told.rebuilt);
+        }
         if random.chance(25) {
+            if shows {
+                println!("=== restarted");
+            }
             run.restart();
         }
         let fail = |what: String| {
@@ -103,6 +110,9 @@ fn follow(
             // Every variable after every step costs more than the update itself.
             if !random.chance(if edit == EDITS { 50 } else { 12 }) {
                 continue;
+            }
+            if shows {
+                println!("=== state after {id}");
             }
             let state = match run.try_state(&borrowed, id) {
                 Ok(state) => state,

@@ -52,6 +52,8 @@ class Closure:
             for code in deferred.get(name, ()):
                 self._take(code)
                 todo += code.loads
+            if name in bound:  # what stood there before can't be reached by it any more
+                continue
             if name not in namespace:
                 self.builtin_names.add(name)
                 continue

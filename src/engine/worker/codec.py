@@ -9,6 +9,7 @@ steps by their parts, whatever `__getstate__` or `__reduce__` say, since those m
 from __future__ import annotations
 
 import _thread
+import collections
 import copyreg
 import gc
 import io
@@ -30,6 +31,10 @@ CLASS_PARTS = frozenset(
      "__abstractmethods__", "__annotate_func__", "__annotations_cache__")
 )  # fmt: skip
 _LIST_ITERATOR: type = type(iter([]))
+_DICT_ITERATORS: set[type] = {
+    type(ends(getattr(kind(), name)())) for kind in (dict, collections.OrderedDict) for name in ("keys", "values", "items")
+    for ends in (iter, reversed)
+} | {type(iter(set()))}  # fmt: skip
 _VIEWS = {type(getattr({}, name)()): name.encode() for name in ("keys", "values", "items")}
 _LOCKS = {type(getattr(_thread, name)()): name.encode() for name in ("allocate_lock", "RLock")}
 _SIMPLE_METAS = {"type", "ABCMeta"}
@@ -182,6 +187,9 @@ class Pickler(pickle.Pickler):
         if module.startswith("pandas.core.indexes"):
             self._of_indexes.add(identity(getattr(value, "_data", None)))
             return NotImplemented
+        if kind in _DICT_ITERATORS:
+            # What comes of one by its parts goes on over a copy, whatever becomes of what it goes through.
+            return self._only_digested("an iterator over a dict or a set")
         if kind.__name__ in ("_deque_iterator", "_deque_reverse_iterator"):
             raise Uncarryable("an iterator over a deque")  # whether that was changed since is part of it
         if kind.__name__ == "cycle" and module == "itertools":
