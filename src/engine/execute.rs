@@ -361,8 +361,8 @@ fn keep_values(vault: &dyn Vault, observed: &Observed, data: &[u8]) {
 }
 
 pub(super) fn written(reply: ComponentReply) -> Written {
-    let ComponentReply { digest, members, refs, alias, uncarryable, placed } = reply;
-    Written { digest, placed, members, refs, alias, uncarryable }
+    let ComponentReply { digest, members, refs, uncarryable, placed } = reply;
+    Written { digest, placed, members, refs, uncarryable }
 }
 
 /// Has files count as read, or made, that native code may have opened, of which Python does not tell.

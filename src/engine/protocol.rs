@@ -133,8 +133,6 @@ pub(super) struct ComponentReply {
     pub digest: Digest,
     pub members: Vec<Name>,
     pub refs: Vec<Name>,
-    #[serde(default)]
-    pub alias: bool,
     pub uncarryable: Option<String>,
     #[serde(default)]
     pub placed: Option<Digest>,

@@ -238,15 +238,11 @@ impl State {
             }
         }
         // Values that refer to a definition by its name, when another object takes the name.
-        let referring = self.referring.iter().filter(|name| match self.names.get(*name) {
-            Some(Slot::Known(written)) => !bound.contains(name) && written.refs.iter().any(|r| rebound.contains(r)),
-            _ => false,
-        });
+        let referring = self.referring.iter().filter(|name| !bound.contains(name) && self.refers_to(name, &rebound));
         let referring: Vec<&Name> = referring.collect();
         unknown.extend(referring.iter().map(|name| Arc::clone(name)));
-        let (follows, lost, astray) = self.incidentals(seen, &rebound, &bound);
-        // They hold it by itself from now on, and so may what the step made of it.
-        let astray = astray || referring.iter().any(|name| !follows.contains(name));
+        // Where they hold it by itself from now on, so may what the step made of it.
+        let (follows, lost, astray) = self.incidentals(seen, &rebound, &referring);
         unknown.retain(|name| !follows.contains(name));
         unknown.extend(lost.iter().filter(|name| self.names.contains_key(**name)).map(|name| Arc::clone(name)));
         for name in follows {
@@ -284,26 +280,35 @@ impl State {
         }
     }
 
+    /// Whether the value of `name` holds one of these definitions by its name.
+    fn refers_to(&self, name: &Name, definitions: &BTreeSet<&Name>) -> bool {
+        matches!(self.names.get(name), Some(Slot::Known(written)) if written.refs.iter().any(|of| definitions.contains(of)))
+    }
+
     /// What becomes of the names that a step changed without having looked at them: those that are as they were, so that
-    /// they become what they became then, and those that are not. And whether a definition that loses its name has it from
-    /// others now than it had then: which of them it gets its next name from, or none, tells who holds it by what.
+    /// they become what they became then, and those that are not. And whether one of `referring`, which hold a definition
+    /// that loses its name, is none of the first: then who holds such a definition shares it with others now than it did
+    /// then, or has it from another name.
     fn incidentals<'a>(
         &self,
         seen: &'a Observation,
         rebound: &BTreeSet<&Name>,
-        bound: &BTreeSet<&Name>,
+        referring: &[&Name],
     ) -> (BTreeSet<&'a Name>, BTreeSet<&'a Name>, bool) {
         let known = |name: &Name| match self.names.get(name) {
             Some(Slot::Known(written)) => Some(written),
             _ => None,
         };
-        let refs = |name: &Name| known(name).map_or(&[][..], |written| &written.refs);
+        let lose_their_name = |name: &Name| {
+            let refs = known(name).map_or(&[][..], |written| &written.refs);
+            refs.iter().filter(|of| rebound.contains(of))
+        };
         // One that holds a definition by a name that is bound anew is what it was only if the definition is.
         let as_it_was = |name: &Name, before: &Option<Digest>| {
-            let definition_is = |of: &Name| seen.left.get(of).copied() == known(of).map(|written| written.key());
+            let key = |name: &Name| known(name).map(|written| written.key());
             self.names.contains_key(name)
-                && self.digest(name) == *before
-                && refs(name).iter().filter(|of| rebound.contains(of)).all(definition_is)
+                && key(name) == *before
+                && lose_their_name(name).all(|of| seen.left.get(of).copied() == key(of))
         };
         let (mut follows, mut lost) = (BTreeSet::new(), BTreeSet::new());
         for (name, before) in &seen.incidental {
@@ -313,17 +318,13 @@ impl State {
                 lost.insert(name);
             }
         }
-        let is_alias = |written: &&Arc<Written>| written.alias && written.refs.iter().any(|of| rebound.contains(of));
-        let aliases =
-            self.referring.iter().filter(|name| !bound.contains(name) && known(name).is_some_and(|w| is_alias(&w)));
-        let aliases: Vec<&Name> = aliases.collect();
         loop {
-            let astray: BTreeSet<&Name> =
-                aliases.iter().filter(|name| !follows.contains(**name)).flat_map(|name| refs(name)).collect();
+            let strays = referring.iter().filter(|name| !follows.contains(**name));
+            let astray: BTreeSet<&Name> = strays.flat_map(|name| lose_their_name(name)).collect();
             let is_gone = |name: &&&Name| {
                 let after = seen.writes.get(**name).and_then(Option::as_ref);
                 let mut with = after.iter().flat_map(|after| after.members.iter().chain(&after.refs));
-                with.any(|other| lost.contains(other)) || refs(name).iter().any(|of| astray.contains(of))
+                with.any(|other| lost.contains(other)) || lose_their_name(name).any(|of| astray.contains(of))
             };
             let gone: Vec<&Name> = follows.iter().filter(is_gone).copied().collect();
             if gone.is_empty() {
@@ -438,7 +439,6 @@ mod tests {
             digest: Digest::of(text),
             members: members.iter().map(|&m| m.into()).collect(),
             refs: Vec::new(),
-            alias: false,
             uncarryable: None,
         }
     }

@@ -323,7 +323,7 @@ pub struct Observation {
     /// Names bound, changed or (with `None`) deleted.
     pub writes: Pairs<Name, Option<Written>>,
     /// Those of `writes` that the step neither used nor bound: they changed only because another name left
-    /// their component, or came to own a definition. With the digest that they had before.
+    /// their component, or came to own a definition. With what their bytes were kept under before.
     pub incidental: Pairs<Name, Option<Digest>>,
     /// Those of `writes` that were bound to another object, not only changed in place.
     pub rebound: Vec<Name>,
@@ -421,9 +421,6 @@ pub struct Written {
     /// Definitions that its values refer to by name: whoever has the name has the use of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<Name>,
-    /// Whether it is a definition that stands under another name as well, and is referred to by that.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub alias: bool,
     /// Why it can't be carried into another process, if so.
     pub uncarryable: Option<String>,
 }
@@ -431,7 +428,7 @@ pub struct Written {
 impl Written {
     /// A value that shares nothing with any other name.
     pub fn alone(name: &str, digest: Digest) -> Self {
-        Self { digest, placed: None, members: vec![name.into()], refs: Vec::new(), alias: false, uncarryable: None }
+        Self { digest, placed: None, members: vec![name.into()], refs: Vec::new(), uncarryable: None }
     }
 
     /// What its bytes are kept under.

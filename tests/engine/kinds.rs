@@ -672,6 +672,33 @@ fn what_was_made_of_a_definition_that_lost_its_name() {
     sound(&after, &before);
 }
 
+/// Who holds a definition that loses its name shares it with all that hold it then, one more than before or one less.
+#[test]
+fn one_more_that_holds_a_definition_that_loses_its_name() {
+    let define = "t = (1, [])\nclass A: pass\nv = A()";
+    let with = [("1", define), ("2", "w = A()"), ("3", "class A: pass"), ("4", "v.t = t"), ("5", "print(v.t)")];
+    let mut without = with;
+    without[1].1 = "w = 1";
+    sound(&without, &with);
+    sound(&with, &without);
+}
+
+/// Where the code of a value stands is part of what it is, also to a step that only lets go of what it shared something with.
+#[test]
+fn where_the_code_of_a_value_stands_that_lost_a_companion() {
+    let before = [
+        ("1", "t = [1]\ndef f(): pass"),
+        ("2", "l = [f, t]"),
+        ("3", "f = 2"),
+        ("4", "l.append(1)"),
+        ("5", "t = 5"),
+        ("6", "print(l[0].__code__.co_firstlineno)"),
+    ];
+    let mut after = before;
+    after[0].1 = "# a remark\nt = [1]\ndef f(): pass";
+    assert_eq!(sound(&before, &after).last().map(String::as_str), Some("6"));
+}
+
 /// What a function names that a step defines anew is none of the step's.
 #[test]
 fn what_the_one_before_would_have_used() {

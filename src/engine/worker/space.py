@@ -72,13 +72,12 @@ class Component(NamedTuple):
     placed: str | None = None  # where there is code in it: a digest that tells where that stands as well
     files: frozenset[str] = frozenset()  # that the code in it comes from
     constants: frozenset[int] = frozenset()  # ids of the constants of steps that are in it
-    alias: bool = False  # whether it is a definition that is referred to by another name
 
     def told(self) -> dict[str, Any]:
         """As the engine hears of it."""
         return {
             "digest": self.digest, "members": self.members, "refs": self.refs, "uncarryable": self.uncarryable,
-            "placed": self.placed, "alias": self.alias,
+            "placed": self.placed,
         }  # fmt: skip
 
 
@@ -318,8 +317,7 @@ class Space:
                 if dumped.files:
                     where = codec.dump(values, self.walker.owner, members, True, 0, placed=True).digest
                     placed = hashlib.blake2b(f"{dumped.digest}\0{where}".encode(), digest_size=32).hexdigest()
-                alias = self.walker.owner.get(identity(values[0]), members[0]) != members[0]
-                return Component(members, dumped.digest, tuple(sorted(refs)), None, placed, dumped.files, dumped.constants, alias)
+                return Component(members, dumped.digest, tuple(sorted(refs)), None, placed, dumped.files, dumped.constants)
             except codec.Uncarryable as error:
                 why = str(error)
             except RecursionError:

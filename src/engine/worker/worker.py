@@ -565,7 +565,7 @@ class Worker:
             component = components.get(name)
             if name not in direct:
                 old = known.get(name)
-                incidental[name] = old.digest if old is not None else None
+                incidental[name] = old and (old.placed or old.digest)
             if component is None:
                 writes[name] = None
                 continue

@@ -66,7 +66,6 @@ fn ran(id: &str, reads: &[(&str, &str)], writes: &[(&str, &str)]) -> Made {
                         digest,
                         members: vec![Name::from(*name)],
                         refs: Vec::new(),
-                        alias: false,
                         uncarryable: None,
                         placed: None,
                     }),
