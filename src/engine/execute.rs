@@ -96,12 +96,13 @@ pub(super) fn file_of(settings: &Settings, task: &Task) -> String {
     settings.dir.join(format!("{}.{ending}", task.id)).to_string_lossy().into_owned()
 }
 
-/// Executes `task` in `node`, which holds the state before it.
+/// Executes `task` in `node`, which holds the state before it; `again` is the execution that is made again, if one is.
 pub(super) fn execute(
     bench: &mut Bench<'_>,
     node: &mut Node,
     task: &Task,
     why: Vec<Reason>,
+    again: Option<&Execution>,
     report: &mut dyn FnMut(Report),
 ) -> Result<Done, EngineError> {
     let file = file_of(bench.settings, task);
@@ -125,7 +126,10 @@ pub(super) fn execute(
     }
     let answers = task.answers(bench.settings.answered, &why);
     bench.opens.begin(bench.disk.root());
-    node.process.ask(&Ask::Run { step: task.id.as_str(), file: &file, interruptible: true, answers }, text, &[])?;
+    let again =
+        again.map(|execution| execution.observation.reads.keys().filter(|name| name.starts_with('@')).collect());
+    let ask = Ask::Run { step: task.id.as_str(), file: &file, interruptible: true, answers, again };
+    node.process.ask(&ask, text, &[])?;
     let mut hearing = Hearing {
         capture: Capture::new(bench.settings.output_limit),
         tap: Tap::new(),

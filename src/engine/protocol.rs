@@ -45,8 +45,16 @@ pub(super) enum Ask<'a> {
     GoOn,
     /// Have these files be read-only for steps.
     Protect { paths: &'a [String] },
-    /// Execute the step whose text comes along.
-    Run { step: &'a str, file: &'a str, interruptible: bool, answers: &'a [Answered] },
+    /// Execute the step whose text comes along; `again` is the hidden state that the execution used which this one makes
+    /// again, if it does.
+    Run {
+        step: &'a str,
+        file: &'a str,
+        interruptible: bool,
+        answers: &'a [Answered],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        again: Option<Vec<&'a Name>>,
+    },
     /// What a person said to a question; `why` there is no line, if so.
     Answer { line: Option<&'a str>, why: Option<&'a str> },
     /// Say what code the text that comes along is.

@@ -268,7 +268,7 @@ impl Engine {
                 self.checkpoint(&mut node)?;
             }
             let before = node.state.clone();
-            let done = self.execute_in(&mut node, task, why, walk.goal.on_error, report)?;
+            let done = self.execute_in(&mut node, task, why, Some(&expected), walk.goal.on_error, report)?;
             let difference = difference(&before, &expected, &done.execution);
             let same = done.keep && difference.is_none();
             report(Report::Executed { execution: Arc::clone(&done.execution), rebuilt: same });

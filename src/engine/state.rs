@@ -190,7 +190,8 @@ impl State {
         }
         for (name, place) in &seen.places {
             if !changed.contains(name) && self.digest(name).is_some() && self.place(name) != Some(*place) {
-                ambient.push(Reason::AmbientChanged { what: format!("where {name} stands in its file") });
+                let what = hidden_in_words(name).unwrap_or_else(|| name.to_string());
+                ambient.push(Reason::AmbientChanged { what: format!("where {what} stands in its file") });
             }
         }
         if let Some(names) = &seen.saw_names {
@@ -422,7 +423,7 @@ pub(super) fn hidden_in_words(name: &str) -> Option<String> {
 fn prefix_in_words(prefix: &str) -> String {
     match prefix {
         "@env:" => "the environment".into(),
-        "@:" => "what steps replaced in libraries".into(),
+        "@:" => "what steps replaced in libraries or among the builtins".into(),
         other => format!("module {}", other.trim_start_matches('@').trim_end_matches('.')),
     }
 }

@@ -447,7 +447,7 @@ impl Engine {
             self.checkpoint(&mut node)?;
         }
         report(Report::Started { step: task.id.clone(), why: why.clone(), rebuilt: false });
-        let execution = self.execute_in(&mut node, task, why, walk.goal.on_error, report)?;
+        let execution = self.execute_in(&mut node, task, why, None, walk.goal.on_error, report)?;
         let Done { mut execution, keep } = execution;
         if execution.outcome == Outcome::Failed {
             let mut with = (*execution).clone();
@@ -470,6 +470,7 @@ impl Engine {
         node: &mut Node,
         task: &Task,
         why: Vec<Reason>,
+        again: Option<&Execution>,
         on_error: OnError,
         report: &mut dyn FnMut(Report),
     ) -> Result<Done, EngineError> {
@@ -485,7 +486,7 @@ impl Engine {
             surroundings: &self.surroundings,
             guard: &self.guard,
         };
-        let done = execute(&mut bench, node, task, why, report)?;
+        let done = execute(&mut bench, node, task, why, again, report)?;
         self.loaded(&done.execution);
         self.spent_us = self.spent_us.saturating_add(done.execution.duration_us);
         self.uncarried |= !self.can_be_carried(&done.execution);

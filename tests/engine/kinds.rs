@@ -899,3 +899,41 @@ fn sets_that_objects_make_of_themselves() {
     assert_eq!(told.results["3"], before.replace("] 1", "] 2"));
     assert_eq!((told.ran, told.rebuilt), (vec!["2".to_owned(), "3".to_owned()], 0), "it was brought over");
 }
+
+/// Python sets up the table for annotations before the first statement of a step, also where the step fails before one.
+#[test]
+fn annotations_of_a_step_that_fails_before_them() {
+    let looks = "print(globals().get('__annotations__'))";
+    reaches(&["x = 1", "y = [1]\ny.nothing\nj: int = 1", looks], 1, "i: int = 1");
+    reaches(&["x = 1", "y = [1]\nj: int = 1\ny.nothing\nk: int = 1", looks], 1, "i: int = 1");
+}
+
+/// What Python had of itself, and what libraries had, is used by all that use a library, also once it counts its calls.
+#[test]
+fn what_stands_in_place_of_what_all_use() {
+    reaches(
+        &["x = 1", "import statistics\nprint(statistics.median([3, 1, 2]))"],
+        1,
+        "import builtins\nbuiltins.sorted = lambda x, key=None: [9, 9, 9]",
+    );
+    let counts = "import json\ndef make():\n    calls = []\n    def dumps(x):\n        calls.append(x)\n        return \
+                  str(len(calls))\n    return dumps\njson.dumps = make()";
+    let calls = "import json\nprint(json.dumps(1))";
+    reaches(&[counts, calls, calls], 2, "x = 1");
+    let builtin = "import builtins\ndef make():\n    calls = []\n    def count(x):\n        calls.append(x)\n        return \
+                   len(calls)\n    return count\nbuiltins.abs = make()";
+    reaches(&[builtin, "print(abs(1))", "print(abs(1))"], 2, "x = 1");
+}
+
+/// What a step could not come by when it was executed it does not come by when that is made again.
+#[test]
+fn settings_of_a_module_that_was_not_there_yet() {
+    for sets in
+        ["import decimal\ndecimal.getcontext().prec = 6", "import csv\ncsv.register_dialect('mine', delimiter='-')"]
+    {
+        let before = [("1", "x = 1"), ("2", "g = (x * 7 for x in range(10))"), ("3", "print(next(g))")];
+        let mut after = before;
+        after[0].1 = sets;
+        assert_eq!(sound(&before, &after), ["1"]);
+    }
+}

@@ -180,7 +180,7 @@ class Ahead:
         # Builtins whose name stands for something else, or may: the step can give it to something of its own first.
         self.taken = {
             word for word in found.plain
-            if word in worker.namespace or word in used.whole.stores or f"@builtins.{word}" in worker.space.hidden
+            if word in worker.namespace or word in used.whole.stores or f"{hidden.SHARED}builtins.{word}" in worker.space.hidden
         }  # fmt: skip
         found.dynamic |= bool(self.taken)
         found.bound = set(used.bound)
@@ -200,6 +200,8 @@ class Ahead:
         found.done = next((statement.bound for statement, _ in reached if statement.line == last), frozenset())
         found.merge(self.called, frozenset())
         found.dynamic |= not self.taken.isdisjoint(found.plain)
+        # The table for annotations is set up before the first statement, wherever one of them stands.
+        found.words |= self.whole.words & {"__annotations__"}
         return found
 
     def _called_by_any(self, own: Closure) -> Closure:

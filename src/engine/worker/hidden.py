@@ -22,8 +22,8 @@ from .piece import OTHERWISE, USED, Piece, Value
 
 _ABSENT = object()
 _UNKNOWN = object()
-# What begins so is used by whoever calls anything: functions that steps replaced in libraries, attributes that they set
-# on classes of libraries, the streams that everything prints to.
+# What begins so is used by whoever calls anything: functions that steps replaced in libraries or among the builtins,
+# attributes that they set on classes of libraries, the streams that everything prints to.
 SHARED = "@:"
 _PROCESS_WIDE = frozenset(
     ("sys", name)
@@ -292,7 +292,8 @@ class Hidden:
                     by_steps = name not in self.local and key in self.set_by_steps and was is not _ABSENT
                     changed_in = by_steps or (name, key) in self.replaced
                     called = callable(was) or callable(now) or changed_in
-                    shared = (name, key) in _PROCESS_WIDE or (name != "builtins" and called)
+                    # And what Python had of itself is used by all.
+                    shared = (name, key) in _PROCESS_WIDE or (key in BUILTINS if name == "builtins" else called)
                     told, other = f"{SHARED}{name}.{key}", f"@{name}.{key}"
                     if not shared:
                         told, other = other, told

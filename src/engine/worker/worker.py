@@ -91,6 +91,7 @@ class Worker:
         self.bindings: space.Bindings | None = None  # as the last step left them, if nothing has touched them since
         self.known_answers: list[dict[str, str]] = []
         self.answers: list[dict[str, str]] = []
+        self.again: frozenset[str] | None = None  # hidden state that the execution used which this one makes again
         self.undead: list[Any] = []  # what other values were brought over in place of
 
     # -- life ---------------------------------------------------------------------------------------------
@@ -334,6 +335,8 @@ class Worker:
         calls.ASKER.begin(step)
         last: Any = None
         self.known_answers, self.answers = list(message.get("answers", ())), []
+        again = message.get("again")
+        self.again = None if again is None else frozenset(again)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.asking = (os.getpid(), _thread.get_ident())
         start = _perf()
@@ -538,7 +541,12 @@ class Worker:
             component = known.get(name)
             reads[name] = component.digest if component is not None else None
         plain, placed, located = step.digests()
-        used = {n: (d, known[n].placed if n in known else None) for n, d in reads.items() if n not in unchanged}
+        # Made again, it comes by what it came by then: a module that was not there yet had no settings for it.
+        beyond = set() if self.again is None else hidden_loads - self.again
+        used = {
+            n: (d, known[n].placed if n in known else None)
+            for n, d in reads.items() if n not in unchanged and n not in beyond
+        }  # fmt: skip
         stamp = self._stamp(located, used)
         if raw:
             self.held.touched(stamp)
@@ -721,7 +729,8 @@ class Worker:
         uses_libraries = bool(pre.tops)
         words = pre.words_for_pieces()
         found = {name for name, piece in self.hidden.pieces.items() if piece.is_read_by(words, uses_libraries)}
-        found |= {n for n in known if n.startswith("@builtins.") and n[10:] in hidden.BUILTINS}
+        # What everything prints to may be an object that keeps it, and a function in place of a library's may count its calls.
+        found |= {n for n in known if n.startswith(hidden.SHARED)}
         prefixes: set[str] = {hidden.SHARED}
         for name, word in GENERATORS.items():
             # Who draws from a generator changes it.
@@ -748,8 +757,6 @@ class Worker:
             for word in pre.words:
                 if word not in base or start + word in known:
                     found.add(start + word)
-        # What everything prints to may be an object that keeps it.
-        found |= {n for n in known if n in ("@:sys.stdout", "@:sys.stderr", "@:sys.stdin")}
         # What it set counts as read as well: a setting is changed in part, and an attribute may be added to.
         return found - self.hidden.imported, prefixes
 
