@@ -937,3 +937,29 @@ fn settings_of_a_module_that_was_not_there_yet() {
         assert_eq!(sound(&before, &after), ["1"]);
     }
 }
+
+/// What a step keeps of a library to put it back is the library's own, also after it was brought over; and what `mock.patch`
+/// sets by a name that it finds itself is seen.
+#[test]
+fn what_is_put_back_in_a_library() {
+    let replaces = "import json\nkept = json.dumps\njson.dumps = lambda *a: 'mine'";
+    let back = |text| {
+        [
+            ("1", replaces),
+            ("2", "n = 1"),
+            ("3", text),
+            ("4", "print(json.dumps([1]), json.dumps is kept)"),
+            ("5", "n = 2"),
+        ]
+    };
+    let text = "json.dumps = kept\nprint(json.dumps([2]), json.dumps.__module__)";
+    sound(&back("json.dumps = kept"), &back(text));
+    let method =
+        "import textwrap\nkept = textwrap.TextWrapper.fill\ntextwrap.TextWrapper.fill = lambda self, text: 'mine'";
+    let restores = "textwrap.TextWrapper.fill = kept\nprint(textwrap.fill('a'), kept is textwrap.TextWrapper.fill)";
+    sound(&[("1", method), ("2", "n = 1")], &[("1", method), ("2", restores)]);
+    let patches = "from unittest import mock\np = mock.patch('colorsys.rgb_to_hsv', return_value=3)\ncount = lambda made=p.start(): made.call_count";
+    let calls = "import colorsys\nprint(colorsys.rgb_to_hsv(0, 0, 0))";
+    let counted = |text| [("1", patches), ("2", calls), ("3", text), ("4", "p.stop()"), ("5", calls)];
+    sound(&counted("print(count())"), &counted("print(count(), 'calls')"));
+}

@@ -123,6 +123,10 @@ class Closure:
                 if f"{name}.{word}" in sys.modules:
                     self._add_modules([f"{name}.{word}"])
 
+    def may_set(self) -> set[str]:
+        """Attributes that it sets; each that it names where it sets them by computed names."""
+        return self.attributes if self.words.isdisjoint(names.ATTRIBUTE_SETTERS) else self.attributes | self.words
+
     def words_for_pieces(self) -> set[str]:
         """Its words, and the names of the modules that it uses whatever they are called in it."""
         modules = [*self.modules, *(m for m in self.makers if type(m) is str and m not in ("__main__", "builtins"))]

@@ -256,7 +256,13 @@ class Pickler(pickle.Pickler):
         if not referred.is_of_module(value):
             return self._reduce_function(value, rebuild.function_in, value.__globals__)
         home = value.__globals__["__name__"]
-        if referred.stands_under_its_name(value, home):
+        if value.__globals__ is rebuild.__dict__:  # what pickles themselves refer to
+            return NotImplemented
+        stood, stands = referred.stood_under(home, value.__qualname__), referred.stands_under_its_name(value, home)
+        if stood is value or (stands and stood is None):
+            # A step that puts something in its place keeps it, to put it back.
+            return rebuild.of_library, (to_bytes(home), to_bytes(value.__qualname__))
+        if stands:
             return NotImplemented
         return self._reduce_function(value, rebuild.function_of, to_bytes(home))
 

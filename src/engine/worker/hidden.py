@@ -16,7 +16,7 @@ import types
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Callable
 
-from . import changes, decimals, libraries, names, placed, process, standard, state_of_modules, warned
+from . import changes, decimals, libraries, names, placed, process, referred, standard, state_of_modules, warned
 from . import module as own_module
 from .piece import OTHERWISE, USED, Piece, Value
 
@@ -104,6 +104,7 @@ class Hidden:
         self.classes: dict[tuple[str, str, str], Value] = {}  # attributes of libraries' classes that steps set: what was there
         self.base: dict[str, Value] = {}
         self.modules: dict[str, dict[str, Any]] = {}  # what tracked modules held when they were first seen
+        referred.MODULES, referred.CLASSES = self.modules, self.classes
         self.changes = changes.start()
         self.changes.follow("", sys.modules)
         self.local: dict[str, str] = {}  # the run's own modules; filled in by the worker

@@ -36,7 +36,7 @@ ATTRIBUTE_DYNAMIC = frozenset("getattr hasattr setattr delattr vars dir __dict__
 MODULE_DYNAMIC = ATTRIBUTE_DYNAMIC | {"format", "format_map", "methodcaller"}
 
 # Setting attributes by computed name.
-ATTRIBUTE_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ vars __dict__".split())
+ATTRIBUTE_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ vars __dict__ mock MonkeyPatch monkeypatch".split())
 
 
 class CodeNames(NamedTuple):
@@ -150,8 +150,10 @@ def _scan(code: types.CodeType, nested: bool = True) -> CodeNames:
 
 def _constant_words(const: Any, words: set[str]) -> None:
     if isinstance(const, str):
-        if len(const) < 80 and const.isidentifier():
-            words.add(const)
+        # Also a dotted name, by which `mock.patch` finds what it replaces.
+        parts = const.split(".") if len(const) < 80 else ()
+        if parts and all(part.isidentifier() for part in parts):
+            words.update(parts)
     elif isinstance(const, (tuple, frozenset)):
         for item in const:
             _constant_words(item, words)

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any
 
-from . import bytecode
+from . import bytecode, referred
 
 NAMESPACE: dict[str, Any] = {}  # the run's; filled in by the worker
 
@@ -106,6 +106,17 @@ def imported(name: bytes) -> types.ModuleType:
 
 def attribute(module: bytes, name: bytes) -> Any:
     return getattr(imported(module), text(name))
+
+
+def of_library(module: bytes, qualname: bytes) -> Any:
+    """A library's own function, whatever a step has put in its place."""
+    found: Any = imported(module)
+    stood = referred.stood_under(text(module), text(qualname))
+    if stood is not None:
+        return stood
+    for part in text(qualname).split("."):
+        found = getattr(found, part)
+    return getattr(found, "__func__", found)
 
 
 def definition(name: bytes) -> Any:

@@ -51,6 +51,19 @@ def stands_under_its_name(value: Any, module: Any) -> bool:
     return here is value or getattr(here, "__func__", None) is value
 
 
+# What modules, and classes in them, held when they came to be followed; filled in by `hidden.py`.
+MODULES: dict[str, dict[str, Any]] = {}
+CLASSES: dict[tuple[str, str, str], Any] = {}
+
+
+def stood_under(module: str, qualname: str) -> Any:
+    """The function that a module, or a class in it, held under a name before a step put another there; `None` where that is
+    not known, or where it was none."""
+    name, _, attribute = qualname.partition(".")
+    found = CLASSES.get((module, name, attribute)) if attribute else MODULES.get(module, {}).get(name)
+    return found if isinstance(found, (types.FunctionType, types.BuiltinFunctionType)) else None
+
+
 _of_modules: dict[type, tuple[int, dict[int, tuple[str, str]]]] = {}
 
 

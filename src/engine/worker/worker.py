@@ -325,7 +325,7 @@ class Worker:
         self.files.asks_entries = "stat" in pre.words and not pre.words.isdisjoint(("scandir", "fwalk"))
         for module in pre.modules:
             self.hidden.track(module)
-        self.hidden.follow_classes(pre.modules, pre.words, pre.attributes, False)
+        self.hidden.follow_classes(pre.modules, pre.words, pre.may_set(), False)
         # Who sets attributes by computed names may do so to a module as soon as it is imported.
         self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
         self.hidden.before_step()
@@ -519,13 +519,13 @@ class Worker:
         # To take the last name from what ends with a deed (a file is written, a finalizer runs) is to have used it.
         loads |= self._with_reached({n for n in rebound if n in known and self.space.reach_of(n).dies})
         loads = {n for n in loads if n not in space.HIDDEN and isinstance(n, str)}
-        self.hidden.set_by_steps |= pre.attributes
+        self.hidden.set_by_steps |= pre.may_set()
         self._learn_modules(pre, hidden_values)
         imported = set(pre.modules)
         pre.arrived()
         for module in self.submodules:
             self.hidden.imported |= self.hidden.follow_submodules(module)
-        self.hidden.follow_classes(pre.modules - imported, pre.words, pre.attributes, True)
+        self.hidden.follow_classes(pre.modules - imported, pre.words, pre.may_set(), True)
         self._follow_containers(pre)
         self.held.look(self.children)
         for path in self.held.consumed:
