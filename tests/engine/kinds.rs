@@ -958,7 +958,8 @@ fn what_is_put_back_in_a_library() {
         "import textwrap\nkept = textwrap.TextWrapper.fill\ntextwrap.TextWrapper.fill = lambda self, text: 'mine'";
     let restores = "textwrap.TextWrapper.fill = kept\nprint(textwrap.fill('a'), kept is textwrap.TextWrapper.fill)";
     sound(&[("1", method), ("2", "n = 1")], &[("1", method), ("2", restores)]);
-    let patches = "from unittest import mock\np = mock.patch('colorsys.rgb_to_hsv', return_value=3)\ncount = lambda made=p.start(): made.call_count";
+    let patches = "from unittest import mock\np = mock.patch('colorsys.rgb_to_hsv', return_value=3)\n\
+                   count = lambda made=p.start(): made.call_count";
     let calls = "import colorsys\nprint(colorsys.rgb_to_hsv(0, 0, 0))";
     let counted = |text| [("1", patches), ("2", calls), ("3", text), ("4", "p.stop()"), ("5", calls)];
     sound(&counted("print(count())"), &counted("print(count(), 'calls')"));
