@@ -958,6 +958,15 @@ fn what_is_put_back_in_a_library() {
         "import textwrap\nkept = textwrap.TextWrapper.fill\ntextwrap.TextWrapper.fill = lambda self, text: 'mine'";
     let restores = "textwrap.TextWrapper.fill = kept\nprint(textwrap.fill('a'), kept is textwrap.TextWrapper.fill)";
     sound(&[("1", method), ("2", "n = 1")], &[("1", method), ("2", restores)]);
+    // Kept and replaced by the step that first imports the module.
+    for (module, name) in [("colorsys", "rgb_to_hsv"), ("sched", "scheduler.enter")] {
+        let first = format!("import {module}\nkept = {module}.{name}\n{module}.{name} = lambda *a: 1");
+        let back = format!("{module}.{name} = kept");
+        let shown = format!("{back}\nprint({module}.{name} is kept, kept.__module__)");
+        let shows = format!("print({module}.{name} is kept)");
+        let steps = |third| [("1", &*first), ("2", "n = 1"), ("3", third), ("4", &*shows)];
+        sound(&steps(&back), &steps(&shown));
+    }
     let patches = "from unittest import mock\np = mock.patch('colorsys.rgb_to_hsv', return_value=3)\n\
                    count = lambda made=p.start(): made.call_count";
     let calls = "import colorsys\nprint(colorsys.rgb_to_hsv(0, 0, 0))";

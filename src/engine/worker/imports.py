@@ -18,6 +18,12 @@ class Imports:
         self.busy = False
         self.looked_for: set[str] = set()  # by the step
         self.eager: Collection[str] = ()  # words: modules of these names are followed from their import on
+        self.set: Collection[str] = ()  # attributes: classes of such modules are followed under these names
+
+    def before_step(self, words: Collection[str], may_set: Collection[str]) -> None:
+        """A step that sets attributes may do so to a module as soon as it is imported, and keep what stood there."""
+        self.looked_for.clear()
+        self.eager, self.set = words if may_set else (), may_set
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         self.files.note_import(name, path)
@@ -45,6 +51,7 @@ class Imports:
                 self.hidden.learn(name)
             else:
                 self.hidden.track(name)
+                self.hidden.follow_classes([name], self.eager, self.set, afresh=False)
 
         try:
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]

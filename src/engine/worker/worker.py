@@ -326,10 +326,8 @@ class Worker:
         for module in pre.modules:
             self.hidden.track(module)
         self.hidden.follow_classes(pre.modules, pre.words, pre.may_set(), False)
-        # Who sets attributes by computed names may do so to a module as soon as it is imported.
-        self.imports.eager = pre.words if not pre.words.isdisjoint(names.ATTRIBUTE_SETTERS) else frozenset()
+        self.imports.before_step(pre.words, pre.may_set())
         self.hidden.before_step()
-        self.imports.looked_for.clear()
         decimals.FLAGS.before_step(pre.words)
         self.clock = self._clock(text.tree, filename, pre)
         calls.ASKER.begin(step)
@@ -701,11 +699,12 @@ class Worker:
                 self.local[name] = path
                 self.hidden.pieces[f"{state_of_modules.PREFIX}{name}"] = state_of_modules.piece(name)
             if name.split(".")[0] in pre.words or name in self.local:
+                followed = name in self.hidden.modules  # from its import on
                 self.hidden.track(name)
                 if name in pre.words:  # imported by its whole name, by the step or a function that it called
                     self.hidden.follow_submodules(name)
-                # An attribute that the step's own text sets, on a module that it imported itself.
-                self.hidden.unlike(name, pre.attributes)
+                if not followed:  # an attribute that the step's own text sets, on a module that it imported itself
+                    self.hidden.unlike(name, pre.attributes)
         for name in self.local:
             base = self.hidden.modules.get(name)
             module = sys.modules.get(name)
