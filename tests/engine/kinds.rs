@@ -959,14 +959,30 @@ fn what_is_put_back_in_a_library() {
     let restores = "textwrap.TextWrapper.fill = kept\nprint(textwrap.fill('a'), kept is textwrap.TextWrapper.fill)";
     sound(&[("1", method), ("2", "n = 1")], &[("1", method), ("2", restores)]);
     // Kept and replaced by the step that first imports the module.
-    for (module, name) in [("colorsys", "rgb_to_hsv"), ("sched", "scheduler.enter")] {
+    for (module, name) in [
+        ("colorsys", "rgb_to_hsv"),
+        ("sched", "scheduler.enter"),
+        ("random", "random"),
+        ("random", "choice"),
+        ("random", "seed"),
+        ("json", "_default_encoder"),
+        ("fractions", "_RATIONAL_FORMAT"),
+        ("string", "digits"),
+        ("math", "pi"),
+        ("sys", "argv"),
+    ] {
         let first = format!("import {module}\nkept = {module}.{name}\n{module}.{name} = lambda *a: 1");
         let back = format!("{module}.{name} = kept");
-        let shown = format!("{back}\nprint({module}.{name} is kept, kept.__module__)");
+        let shown = format!("{back}\nprint({module}.{name} is kept)");
         let shows = format!("print({module}.{name} is kept)");
         let steps = |third| [("1", &*first), ("2", "n = 1"), ("3", third), ("4", &*shows)];
         sound(&steps(&back), &steps(&shown));
     }
+    // As what the library has, where nothing stands in its place.
+    let named = "import random\nfrom random import choice, random as drawn";
+    let shown = |text| [("1", named), ("2", text)];
+    let both = "print(choice is random.choice, drawn is random.random)";
+    sound(&shown("n = 1"), &shown(both));
     let patches = "from unittest import mock\np = mock.patch('colorsys.rgb_to_hsv', return_value=3)\n\
                    count = lambda made=p.start(): made.call_count";
     let calls = "import colorsys\nprint(colorsys.rgb_to_hsv(0, 0, 0))";

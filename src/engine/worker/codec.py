@@ -37,6 +37,7 @@ _DICT_ITERATORS: set[type] = {
 } | {type(iter(set()))}  # fmt: skip
 _VIEWS = {type(getattr({}, name)()): name.encode() for name in ("keys", "values", "items")}
 _LOCKS = {type(getattr(_thread, name)()): name.encode() for name in ("allocate_lock", "RLock")}
+_METHODS = (types.MethodType, types.BuiltinMethodType)
 _SIMPLE_METAS = {"type", "ABCMeta"}
 
 
@@ -205,6 +206,9 @@ class Pickler(pickle.Pickler):
             return kind, (value.__func__,), getattr(value, "__dict__", None) or None
         if kind is types.MappingProxyType:
             return rebuild.proxy, (_shown_by(value),)
+        home = referred.home_of_method(value) if kind in _METHODS else None
+        if home is not None:
+            return rebuild.method_of_library, (to_bytes(home), to_bytes(value.__name__))
         if kind is types.MethodType:
             # By default it is looked up by its function's name, which may be another's.
             return rebuild.bound, (value.__func__, value.__self__)
@@ -237,6 +241,8 @@ class Pickler(pickle.Pickler):
             held = self._held[kind] = referred.of_module(kind)
         if held and identity(value) in held and not referred.is_found_again(value):
             return self._only_digested("an object that its library has under a name")
+        if any(identity(value) in gone for gone in referred.REPLACED.values()):
+            return self._only_digested("what a library had under a name")
         return NotImplemented
 
     def _only_digested(self, why: str) -> Any:

@@ -285,7 +285,9 @@ class Hidden:
             if len(held) == len(base) and all(base.get(key, _ABSENT) is value for key, value in held.items()):
                 for known in [n for n in values if n.startswith("@") and n[1:].lstrip(":").rpartition(".")[0] == name]:
                     note(known, _ABSENT)
+                referred.REPLACED.pop(name, None)
                 continue
+            replaced = referred.REPLACED[name] = set()
             for key in [*held, *(k for k in base if k not in held)]:
                 if isinstance(key, str) and key not in _MODULE_OWN and (name, key) not in libraries.MADE_LATE:
                     was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
@@ -301,10 +303,12 @@ class Hidden:
                     note(other, _ABSENT)
                     if now is _ABSENT:
                         note(told, None)
-                    elif was is not now and ((name, key) in self.submodules or not _is_submodule(name, key, now)):
-                        note(told, now)
-                    else:
+                    elif _is_as_it_was(was, now) or (_is_submodule(name, key, now) and (name, key) not in self.submodules):
                         note(told, _ABSENT)
+                    else:
+                        note(told, now)
+                    if was is not now:
+                        replaced.add(referred.identity(was))
         for (name, kind, key), was in self.classes.items():
             now = _class_attribute(name, kind, key)
             note(f"{SHARED}{name}:{kind}.{key}", _ABSENT if now is was else None if now is _ABSENT else now)
@@ -424,6 +428,18 @@ _MODULE_OWN = frozenset("__warningregistry__ __builtins__ __file__ __cached__ __
 
 def _is_submodule(module: str, key: str, value: Any) -> bool:
     return isinstance(value, types.ModuleType) and sys.modules.get(f"{module}.{key}") is value
+
+
+def _is_as_it_was(was: Any, now: Any) -> bool:
+    """Whether what a module holds is what it had of itself. Of numbers and texts that is one that is equal: one that a step
+    kept, to put it back, may have come from another process."""
+    if was is now or type(was) is not type(now):
+        return was is now
+    if type(was) is tuple:
+        return len(was) == len(now) and all(map(_is_as_it_was, was, now))
+    if type(was) in (float, complex):
+        return repr(was) == repr(now)  # of two zeros
+    return type(was) in (int, str, bytes) and bool(was == now)
 
 
 def _same(left: Value, right: Value) -> bool:

@@ -119,6 +119,11 @@ def of_library(module: bytes, qualname: bytes) -> Any:
     return getattr(found, "__func__", found)
 
 
+def method_of_library(module: bytes, name: bytes) -> Any:
+    imported(module)
+    return referred.own(text(module), text(name))
+
+
 def definition(name: bytes) -> Any:
     return NAMESPACE[text(name)]
 

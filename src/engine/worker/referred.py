@@ -54,6 +54,7 @@ def stands_under_its_name(value: Any, module: Any) -> bool:
 # What modules, and classes in them, held when they came to be followed; filled in by `hidden.py`.
 MODULES: dict[str, dict[str, Any]] = {}
 CLASSES: dict[tuple[str, str, str], Any] = {}
+REPLACED: dict[str, set[int]] = {}  # of these, what modules do not hold now: identities
 
 
 def stood_under(module: str, qualname: str) -> Any:
@@ -64,6 +65,18 @@ def stood_under(module: str, qualname: str) -> Any:
     return found if isinstance(found, (types.FunctionType, types.BuiltinFunctionType)) else None
 
 
+def own(module: str, name: str) -> Any:
+    """What a module has of itself under a name, whatever a step has put there."""
+    held = MODULES.get(module, {})
+    return held[name] if name in held else getattr(sys.modules.get(module), name, None)
+
+
+def home_of_method(value: Any) -> str | None:
+    """The module that has this very method under its name, of the one object that it has one of: `random.choice`."""
+    single = SINGLE.get(identity(value.__self__))
+    return single[0] if single is not None and own(single[0], value.__name__) is value else None
+
+
 _of_modules: dict[type, tuple[int, dict[int, tuple[str, str]]]] = {}
 
 
@@ -72,7 +85,8 @@ def of_module(kind: type) -> dict[int, tuple[str, str]]:
     process has its own (`calendar.c`, `json._default_encoder`). By identity: where they stand."""
     homes, name = [], kind.__module__ if type(kind.__module__) is str else ""
     while name and name not in ("__main__", "builtins"):
-        homes.append((name, getattr(sys.modules.get(name), "__dict__", {})))
+        # Also what stood there before a step put another in its place.
+        homes += [(name, held) for held in (getattr(sys.modules.get(name), "__dict__", {}), MODULES.get(name, {}))]
         name = name.rpartition(".")[0]
     size = sum(len(held) for _, held in homes)
     known = _of_modules.get(kind)
