@@ -184,7 +184,7 @@ struct Trace {
     files: Vec<Name>,
     /// Names that it looks at, but for hidden state.
     reads: Vec<Name>,
-    /// Of hidden state, what its record says that it found.
+    /// Of hidden state, what its record says that it found, by name.
     hidden: Hidden,
     files_read: Vec<Name>,
     /// Paths that its record writes, whether or not it holds.
@@ -200,6 +200,12 @@ impl Trace {
     /// All names that it looks at.
     fn looks(&self) -> impl Iterator<Item = &Name> + Clone {
         self.hidden.iter().map(|(name, _)| name).chain(&self.reads)
+    }
+
+    /// What its record says that it found of hidden state under a name, if that was asked for.
+    fn found(&self, name: &Name) -> Option<Option<Digest>> {
+        let at = self.hidden.binary_search_by(|(other, _)| other.cmp(name)).ok()?;
+        self.hidden.get(at).map(|(_, digest)| *digest)
     }
 }
 
@@ -332,11 +338,12 @@ impl Marks {
         let hidden: BTreeSet<Name> =
             old.hidden.iter().chain(trace.hidden.iter()).map(|(name, _)| name.clone()).collect();
         for name in hidden {
-            let own = trace.hidden.iter().find(|(other, _)| *other == name).map(|(_, digest)| (place, *digest));
-            let others = self.names.lookers(&name).filter(|other| *other != place).filter_map(|other| {
-                let found = self.traces.get(other)?.hidden.iter().find(|(known, _)| *known == name)?;
-                Some((other, found.1))
-            });
+            let own = trace.found(&name).map(|digest| (place, digest));
+            let others = self
+                .names
+                .lookers(&name)
+                .filter(|other| *other != place)
+                .filter_map(|other| Some((other, self.traces.get(other)?.found(&name)?)));
             let first = others.chain(own).min_by_key(|(place, _)| *place);
             let before = self.first.get(&name).copied();
             if before == first {

@@ -983,6 +983,21 @@ fn what_is_put_back_in_a_library() {
     let shown = |text| [("1", named), ("2", text)];
     let both = "print(choice is random.choice, drawn is random.random)";
     sound(&shown("n = 1"), &shown(both));
+    // One that is followed stands in the place of the library's own, and has no more of the worker than that.
+    let named = "from random import seed, setstate as put";
+    let shown = |text| [("1", named), ("2", "n = 1"), ("3", text)];
+    let mut run = Run::new(OnError::Continue);
+    run.update(&shown("import random"));
+    run.restart();
+    let told = run.update(&shown("import random\nprint(seed is random.seed, put is random.setstate)"));
+    assert_eq!((told.ran, told.rebuilt), (vec!["3".to_owned()], 0));
+    assert_eq!(told.results["3"], "True True\n None");
+    // A patch that started is taken back where it comes into another process.
+    let started = "import json.encoder\nfrom unittest import mock\n\
+                   p = mock.patch.dict(json.encoder.ESCAPE_DCT, {'z': '<1>'})\np.start()\nNone";
+    let looked = "print(json.encoder.ESCAPE_DCT.get('z'))";
+    let patched = |text| [("1", started), ("2", looked), ("3", text), ("4", looked)];
+    sound(&patched("p.stop()"), &patched("p.stop()\nn = 1"));
     let patches = "from unittest import mock\np = mock.patch('colorsys.rgb_to_hsv', return_value=3)\n\
                    count = lambda made=p.start(): made.call_count";
     let calls = "import colorsys\nprint(colorsys.rgb_to_hsv(0, 0, 0))";

@@ -261,7 +261,7 @@ class Pickler(pickle.Pickler):
                 self._sets.setdefault(identity(content), None)
         if not referred.is_of_module(value):
             return self._reduce_function(value, rebuild.function_in, value.__globals__)
-        home = value.__globals__["__name__"]
+        home = referred.home_of_function(value)
         if value.__globals__ is rebuild.__dict__:  # what pickles themselves refer to
             return NotImplemented
         stood, stands = referred.stood_under(home, value.__qualname__), referred.stands_under_its_name(value, home)

@@ -39,6 +39,16 @@ def is_of_module(value: types.FunctionType) -> bool:
     return type(home) is str and getattr(sys.modules.get(home), "__dict__", None) is value.__globals__
 
 
+def home_of_function(value: types.FunctionType) -> str:
+    """The module in which a function stands that looks its names up in one."""
+    home: str = value.__globals__["__name__"]
+    return value.__module__ if home == _FOLLOWERS else home
+
+
+# Where functions are made that stand in the place of libraries' own.
+_FOLLOWERS = f"{__package__}.hidden"
+
+
 def stands_under_its_name(value: Any, module: Any) -> bool:
     """Whether a function or class is what a module itself holds under its name.
 

@@ -58,6 +58,19 @@ def _dialects() -> Piece | None:
     return Piece(get, put)
 
 
+def _mock() -> Piece | None:
+    """The patches that were started: one that is not among them is not taken back when it is stopped."""
+    patch = getattr(sys.modules.get("unittest.mock"), "_patch", None)
+    started = getattr(patch, "_active_patches", None)
+    if not isinstance(started, list):
+        return None
+
+    def put(value: Value) -> None:
+        started[:] = value
+
+    return Piece(lambda: list(started), put, frozenset(("start", "stop", "stopall")))
+
+
 def _logging() -> Piece | None:
     logging = sys.modules.get("logging")
     if logging is None or not hasattr(logging, "root"):
@@ -435,6 +448,7 @@ LATE = {
     "@process:names": Late(
         "multiprocessing.process", _numbers(lambda: sys.modules["multiprocessing.process"], "_process_counter"), True
     ),
+    "@mock": Late("unittest.mock", _mock),
     "@logging:levels": Late("logging", _tables("logging", ["_levelToName", "_nameToLevel"], None), True),
     "@tracemalloc": Late("tracemalloc", _switch("tracemalloc", "is_tracing", "start", "stop"), True),
     "@asyncio:loop": Late("asyncio.events", _event_loop),

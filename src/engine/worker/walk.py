@@ -328,7 +328,13 @@ class Walker:
                 _push(stack, value.keys())
                 _push(stack, value.values())
             else:
-                (of_libraries if is_foreign(kind.__module__) else stack).extend(gc.get_referents(value))
+                parts = of_libraries if is_foreign(kind.__module__) else stack
+                for part in gc.get_referents(value):
+                    home = _home_of(part)
+                    if home is None:
+                        parts.append(part)
+                    else:  # a function of Cython's has all that its module holds
+                        found.modules.add(home)
                 if kind is types.MethodType:
                     stack.append(value.__self__)
         makers.update(kind.__module__ for kind in kinds)
@@ -365,7 +371,16 @@ def is_foreign(module: Any) -> bool:
 
 def _is_librarys_own(value: types.FunctionType) -> bool:
     """Whether nothing of a step's is in a function of another module."""
-    return value.__closure__ is None or referred.stands_under_its_name(value, value.__globals__["__name__"])
+    home = referred.home_of_function(value)
+    if value.__closure__ is None or referred.stands_under_its_name(value, home):
+        return True
+    return referred.stood_under(home, value.__qualname__) is value
+
+
+def _home_of(value: Any) -> str | None:
+    """The name of the module whose names and values a dict holds."""
+    home = value.get("__name__") if type(value) is dict else None
+    return home if type(home) is str and getattr(sys.modules.get(home), "__dict__", None) is value else None
 
 
 # Tuples of texts that are constants of a step, equal in many classes; what they say of one is not followed.
