@@ -1004,3 +1004,45 @@ fn what_is_put_back_in_a_library() {
     let counted = |text| [("1", patches), ("2", calls), ("3", text), ("4", "p.stop()"), ("5", calls)];
     sound(&counted("print(count())"), &counted("print(count(), 'calls')"));
 }
+
+#[test]
+fn a_class_that_is_brought_over_is_told_to_no_base_again() {
+    let made = "reg = {}
+class Base:
+    def __init_subclass__(cls, n=1, **k): reg[cls.__name__] = n
+class Im(Base, n=9):
+    pass";
+    for base in ["Base", "Base(ABC)"] {
+        let made = format!("from abc import ABC\n{}", made.replace("Base:", &format!("{base}:")));
+        let steps = |last| [("1", &*made), ("2", "Im.go = lambda self: '8'"), ("3", last)];
+        let mut run = Run::new(OnError::Continue);
+        run.update(&steps("n = 1"));
+        run.restart();
+        let last = steps("print(reg, Im.__bases__, Im.__mro__[1] is Base, Im().go())");
+        let told = run.update(&last);
+        assert_eq!((told.ran, told.rebuilt), (vec!["3".to_owned()], 0), "{base}");
+        assert_eq!(told.results, Run::new(OnError::Continue).update(&last).results, "{base}");
+    }
+}
+
+#[test]
+fn the_group_at_hand_is_known_of_groupby() {
+    let made = "import itertools\ng = itertools.groupby([1, 1, 2, 2, 3])\nk, s = next(g)";
+    let steps = |text| [("1", made), ("2", "n = 1"), ("3", text), ("4", "print(next(g)[0], list(s))")];
+    sound(&steps("print(next(s))"), &steps("print(k, next(s))"));
+}
+
+#[test]
+fn an_event_loop_that_was_set_is_known_with_its_policy() {
+    let made = "import asyncio\nasync def f(): return 1\nit = (x for x in 'abc')";
+    let runs = "print(asyncio.run(f()), next(it))";
+    let shown = "try: print(asyncio.get_event_loop())\nexcept RuntimeError: print('none')";
+    let steps = |text| [("1", made), ("2", runs), ("3", runs), ("4", text), ("5", shown)];
+    sound(&steps("n = 1"), &steps("n = 2"));
+    let own = "class P(asyncio.DefaultEventLoopPolicy): pass\nasyncio.set_event_loop_policy(P())";
+    let told = "print(type(asyncio.get_event_loop_policy()).__name__, asyncio.run(f()))";
+    let steps = |text| [("1", made), ("2", text), ("3", "n = 1"), ("4", told)];
+    let same = format!("{own}\nprint(1)");
+    sound(&steps(own), &steps(&same));
+    sound(&steps(own), &steps("n = 2"));
+}

@@ -37,6 +37,7 @@ _DICT_ITERATORS: set[type] = {
 } | {type(iter(set()))}  # fmt: skip
 _VIEWS = {type(getattr({}, name)()): name.encode() for name in ("keys", "values", "items")}
 _LOCKS = {type(getattr(_thread, name)()): name.encode() for name in ("allocate_lock", "RLock")}
+_HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: others have no attributes that could be set
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 _SIMPLE_METAS = {"type", "ABCMeta"}
 
@@ -195,6 +196,8 @@ class Pickler(pickle.Pickler):
             raise Uncarryable("an iterator over a deque")  # whether that was changed since is part of it
         if kind.__name__ == "cycle" and module == "itertools":
             return self._only_digested("what goes round")  # after its first round, its parts are others than it is made of
+        if kind.__name__ in ("groupby", "_grouper") and module == "itertools":
+            return self._only_digested("what goes by groups")  # which group is the one at hand is not among its parts
         if kind is _LIST_ITERATOR:
             reduced = value.__reduce__()
             # One that is spent looks like a new one over an empty list.
@@ -203,7 +206,7 @@ class Pickler(pickle.Pickler):
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
         if kind is staticmethod or kind is classmethod:
             # What the function was called when it was made one; it may be called otherwise since.
-            return kind, (value.__func__,), getattr(value, "__dict__", None) or None
+            return rebuild.method, (kind, value.__func__), getattr(value, "__dict__", None) or None
         if kind is types.MappingProxyType:
             return rebuild.proxy, (_shown_by(value),)
         home = referred.home_of_method(value) if kind in _METHODS else None
@@ -294,6 +297,8 @@ class Pickler(pickle.Pickler):
         meta = type(value)
         if meta.__name__ not in _SIMPLE_METAS and not self._digest:
             raise Uncarryable(f"a class made by {meta.__name__}")
+        if not self._digest and rebuild.is_told_of_classes(value.__bases__) and not value.__bases__[0].__flags__ & _HEAP_TYPE:
+            raise Uncarryable("a class that is told to a base of it when it is made")
         slots = value.__dict__.get("__slots__")
         hidden = set(CLASS_PARTS)
         if slots is not None:

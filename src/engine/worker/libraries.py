@@ -208,6 +208,7 @@ def _torch() -> Piece | None:
 # What libraries make when they first need it, from settings that are followed: they make it anew elsewhere.
 MADE_LATE = frozenset((
     ("matplotlib.pyplot", "_backend_mod"), ("matplotlib.pyplot", "_REPL_DISPLAYHOOK"), ("matplotlib.backends", "backend"),
+    ("asyncio.events", "_event_loop_policy"),  # another than the usual one is a part of "@asyncio:loop"
     # After a fork.
     ("threading", "_active_limbo_lock"), ("threading", "_main_thread"), ("threading", "_shutdown_locks_lock"),
     ("threading", "_shutdown_locks"),

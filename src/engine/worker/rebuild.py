@@ -10,7 +10,7 @@ import _thread
 import marshal
 import sys
 import types
-from typing import Any
+from typing import Any, cast
 
 from . import bytecode, referred
 
@@ -52,8 +52,24 @@ def class_of(meta: type, name: bytes, bases: tuple[type, ...], qualname: bytes, 
     body: dict[str, Any] = {"__module__": "__main__", "__qualname__": text(qualname), "__doc__": doc}
     if slots is not None:
         body["__slots__"] = slots
-    made: type = meta(text(name), bases, body)
-    return made
+    if not is_told_of_classes(bases):
+        return cast(type, meta(text(name), bases, body))
+    # That it was made was told once. Who is told is looked for in the first of its bases first.
+    first = bases[0]
+    own = first.__dict__.get("__init_subclass__")
+    type.__setattr__(first, "__init_subclass__", classmethod(lambda cls: None))
+    try:
+        return cast(type, meta(text(name), bases, body))
+    finally:
+        if own is None:
+            type.__delattr__(first, "__init_subclass__")
+        else:
+            type.__setattr__(first, "__init_subclass__", own)
+
+
+def is_told_of_classes(bases: tuple[type, ...]) -> bool:
+    """Whether one of the bases does something when a class is made of it."""
+    return any("__init_subclass__" in kind.__dict__ for base in bases for kind in base.__mro__ if kind is not object)
 
 
 def class_state(made: type, state: list[tuple[bytes, Any]]) -> None:
@@ -83,6 +99,13 @@ def code_of(data: bytes) -> types.CodeType:
 def function_in(space: dict[str, Any], code: types.CodeType, name: bytes, qualname: bytes, closure: Any) -> types.FunctionType:
     made = types.FunctionType(code, space, text(name), None, closure)
     made.__qualname__ = text(qualname)
+    return made
+
+
+def method(kind: type, function: Any) -> Any:
+    """A class method or static method: one that Python made by itself, `__new__`, has nothing of its function's."""
+    made = kind(function)
+    getattr(made, "__dict__", {}).clear()
     return made
 
 

@@ -279,24 +279,27 @@ def _copyreg() -> Piece | None:
 
 
 def _event_loop() -> Piece | None:
-    """The loop that the main thread was given, and whether it was given any: who asks for one gets it."""
+    """The loop that the main thread was given, whether it was given any, and by which policy, where that is not the usual
+    one: who asks for a loop gets it."""
     events = sys.modules["asyncio.events"]
 
     def get() -> Value:
-        local = getattr(events._event_loop_policy, "_local", None)
-        return getattr(local, "_set_called", False), getattr(local, "_loop", None)
+        policy = getattr(events, "_event_loop_policy", None)
+        local = getattr(policy, "_local", None)
+        usual = type(policy).__module__.partition(".")[0] == "asyncio"
+        return getattr(local, "_set_called", False), getattr(local, "_loop", None), None if usual else policy
 
     def put(value: Value) -> None:
         if get() == value:
             return
-        was_set, loop = value
-        if not was_set:
-            raise ValueError("that a loop was set stays so")
-        events.set_event_loop(loop)
+        was_set, loop, policy = value
+        events.__dict__["_event_loop_policy"] = policy  # without one, the usual one comes when it is asked for
+        if was_set:
+            events.set_event_loop(loop)
 
-    return Piece(
-        get, put, frozenset("get_event_loop get_event_loop_policy ensure_future gather wait wrap_future nest_asyncio".split())
-    )
+    # Who runs a loop leaves behind that one was set.
+    words = "asyncio get_event_loop get_event_loop_policy ensure_future gather wait wrap_future nest_asyncio"
+    return Piece(get, put, frozenset(words.split()))
 
 
 def _called() -> tuple[list[Any], ...]:
