@@ -1039,6 +1039,9 @@ fn an_event_loop_that_was_set_is_known_with_its_policy() {
     let shown = "try: print(asyncio.get_event_loop())\nexcept RuntimeError: print('none')";
     let steps = |text| [("1", made), ("2", runs), ("3", runs), ("4", text), ("5", shown)];
     sound(&steps("n = 1"), &steps("n = 2"));
+    // A fork forgets it: where none was set, one is made.
+    let steps = |text| [("1", made), ("2", text), ("3", "n = 1"), ("4", shown)];
+    sound(&steps("n = f"), &steps("print(asyncio.run(f()))"));
     let own = "class P(asyncio.DefaultEventLoopPolicy): pass\nasyncio.set_event_loop_policy(P())";
     let told = "print(type(asyncio.get_event_loop_policy()).__name__, asyncio.run(f()))";
     let steps = |text| [("1", made), ("2", text), ("3", "n = 1"), ("4", told)];

@@ -456,5 +456,7 @@ PLAIN = process.PLAIN.union(
     (name for name, late in libraries.LATE.items() if late.plain),
     "@random @cwd @sys:path @sys:argv @recursionlimit @inline".split(),
 )
+# CPython seeds the one anew in every child, and from 3.12 on forgets the other.
+RENEWED = ("@random", "@asyncio:loop")
 LIBRARIES = frozenset(late.module for late in libraries.LATE.values())
 BUILTINS = set(vars(builtins))

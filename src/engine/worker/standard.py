@@ -290,10 +290,14 @@ def _event_loop() -> Piece | None:
         return getattr(local, "_set_called", False), getattr(local, "_loop", None), None if usual else policy
 
     def put(value: Value) -> None:
-        if get() == value:
+        now, (was_set, loop, policy) = get(), value
+        if now == value:
             return
-        was_set, loop, policy = value
-        events.__dict__["_event_loop_policy"] = policy  # without one, the usual one comes when it is asked for
+        again = now[0] and not was_set
+        if again and policy is not None:
+            raise ValueError("that a loop was set stays so")
+        if again or now[2] is not policy:
+            events.__dict__["_event_loop_policy"] = policy  # without one, the usual one comes when it is asked for
         if was_set:
             events.set_event_loop(loop)
 

@@ -218,7 +218,9 @@ class Worker:
         is to execute steps is put behind the wall, and says what of it does not stand.
         """
         self._flush()
-        generator, opened = random.getstate(), [number for number in self.held.opened() if int(number) not in fds]
+        pieces = [piece for name in hidden.RENEWED if (piece := self.hidden.pieces.get(name)) is not None]
+        renewed = [(piece, piece.get()) for piece in pieces]
+        opened = [number for number in self.held.opened() if int(number) not in fds]
         offsets = self.held.offsets(opened)
         start = _perf()
         pid = os.fork()
@@ -229,8 +231,8 @@ class Worker:
             self.wire.send({"ok": True, "pid": pid, "us": (_perf() - start) // 1000})
             return
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # CPython seeds `random` anew in every child.
-        self.hidden.pieces["@random"].put(generator)
+        for piece, value in renewed:
+            piece.put(value)
         self.held.part(opened, offsets)
         self.children = []
         self.wire.close()
