@@ -1049,3 +1049,34 @@ fn an_event_loop_that_was_set_is_known_with_its_policy() {
     sound(&steps(own), &steps(&same));
     sound(&steps(own), &steps("n = 2"));
 }
+
+#[test]
+fn what_is_made_of_a_text_or_a_number_is_told_by_that() {
+    let made = "class Secret(str):
+    def __str__(self): return '***'
+    __repr__ = __str__
+class Odd(int):
+    def __int__(self): return 1
+class Half(float):
+    def __float__(self): return 1.0
+class Pair(tuple):
+    def __iter__(self): return iter('ab')
+class Raw(bytes):
+    def __bytes__(self): return b'x'
+class Group(frozenset):
+    def __iter__(self): return iter('ab')";
+    let held = |n: u8| {
+        format!("s, i, f, t, b, g = Secret('{n}'), Odd({n}), Half({n}), Pair([{n}]), Raw(b'{n}'), Group([{n}])")
+    };
+    let shows = "print(s[0], i + 0, f + 0, t[0], b[0], 2 in g, type(s) is Secret)";
+    let (first, second) = (held(1), held(2));
+    sound(&[("1", made), ("2", &first), ("3", shows)], &[("1", made), ("2", &second), ("3", shows)]);
+    let more = format!("{shows}\nprint(s, g)");
+    sound(&[("1", made), ("2", &first), ("3", shows)], &[("1", made), ("2", &first), ("3", &more)]);
+    let itself = "from collections import OrderedDict
+class D(OrderedDict):
+    def items(self): return [('k', 1)]";
+    let (first, second) = ("d = D(a=1)", "d = D(a=2)");
+    let shows = "print(d['a'], list(OrderedDict.items(d)))";
+    sound(&[("1", itself), ("2", first), ("3", shows)], &[("1", itself), ("2", second), ("3", shows)]);
+}

@@ -38,6 +38,17 @@ _DICT_ITERATORS: set[type] = {
 _VIEWS = {type(getattr({}, name)()): name.encode() for name in ("keys", "values", "items")}
 _LOCKS = {type(getattr(_thread, name)()): name.encode() for name in ("allocate_lock", "RLock")}
 _HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: others have no attributes that could be set
+# What an object of a class that is made of one of these holds.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    int: int.__int__,
+    float: float.__float__,
+}
+# What libraries' objects are taken apart with.
+_TAKEN_APART_BY = ("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__", "__iter__", "items")
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 _SIMPLE_METAS = {"type", "ABCMeta"}
 
@@ -356,8 +367,8 @@ class Pickler(pickle.Pickler):
                 raise Uncarryable("a set of a class, whose order hangs on how it was made")
         elif base is bytearray:
             content = bytes(value)
-        elif base in (tuple, frozenset, str, bytes, int, float):
-            content = base(value) if base is not tuple else tuple(tuple.__iter__(value))
+        elif base in _PLAIN:
+            content = _PLAIN[base](value)  # whatever its class says of itself
             state = (None, None, attributes, slots)
             self._keep += [content, state]
             return rebuild.instance_like, (kind, base, content), state, None, None, rebuild.instance_state
@@ -367,6 +378,8 @@ class Pickler(pickle.Pickler):
             reduced = value.view(sys.modules["numpy"].ndarray)
             self._keep += [reduced, attributes]
             return rebuild.exception, (kind, reduced, attributes)
+        elif any(name in cls.__dict__ for cls in kind.__mro__ if cls.__module__ == "__main__" for name in _TAKEN_APART_BY):
+            raise Uncarryable("an object that says itself what it is made of")
         else:
             return NotImplemented
         state = (base, content, attributes, slots)
