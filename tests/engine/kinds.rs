@@ -1030,6 +1030,9 @@ fn the_group_at_hand_is_known_of_groupby() {
     let made = "import itertools\ng = itertools.groupby([1, 1, 2, 2, 3])\nk, s = next(g)";
     let steps = |text| [("1", made), ("2", "n = 1"), ("3", text), ("4", "print(next(g)[0], list(s))")];
     sound(&steps("print(next(s))"), &steps("print(k, next(s))"));
+    let made = "import itertools\nit = iter('abc')\nz = itertools.zip_longest(it, 'd')\nprint(next(z), next(z))";
+    let steps = |text| [("1", made), ("2", text), ("3", "print(next(it, 'end'), next(z, 'end'))")];
+    sound(&steps("n = 1"), &steps("print(next(z))"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ import builtins
 import dis
 import gc
 import io
+import itertools
 import os
 import stat
 import sys
@@ -426,6 +427,10 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
     if kind.__name__ == "_lru_cache_wrapper":
         # All of them hold one object that marks where keywords begin in a key.
         return [value], [part for part in gc.get_referents(value) if type(part) is not object]
+    if module == "itertools" and kind.__name__ == "zip_longest":
+        # The tuple in which it has what it goes through has empty places for those that are spent: only the collector skips them.
+        held = [gc.get_referents(part) if type(part) is tuple else [part] for part in gc.get_referents(value)]
+        return [value], [*itertools.chain.from_iterable(held)]
     array = _array_type()
     if array is not None and isinstance(value, array):
         base = arrays.lies_in(value)
