@@ -415,6 +415,20 @@ mod promises {
         )
     }
 
+    #[test]
+    fn what_one_path_showed_may_be_gone_with_the_next() {
+        let (dir, run) = run(&[("env/x.py", ""), ("a.py", "")]);
+        let mut tree = Tree::read(&run);
+        let deeds = [
+            Deed::Write("env/x.py".to_owned(), String::new()),
+            Deed::Move("a.py".to_owned(), "env/pyvenv.cfg".to_owned()),
+        ];
+        let paths: Vec<_> = deeds.iter().flat_map(|deed| perform(dir.path(), deed)).map(Into::into).collect();
+        tree.refresh_paths(&paths);
+        assert_eq!(told(&tree.scan()), told(&run.scan()));
+        assert_eq!(tree.scan().steps.len(), 0);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 

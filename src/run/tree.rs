@@ -163,9 +163,10 @@ impl Tree {
     }
 
     fn refresh(&mut self, paths: &[PathBuf], distrust: bool) {
-        self.look += 1;
         self.budget = ENTRY_LIMIT;
         for path in paths {
+            // Each is a look of its own: what one path showed may be gone with what the next one shows.
+            self.look += 1;
             // Something made within a directory that is not known yet: the whole directory is new.
             let mut at = path.as_path();
             if let (Some(parent), true) = (at.parent(), at.ends_with("pyvenv.cfg")) {

@@ -1083,3 +1083,45 @@ class D(OrderedDict):
     let shows = "print(d['a'], list(OrderedDict.items(d)))";
     sound(&[("1", itself), ("2", first), ("3", shows)], &[("1", itself), ("2", second), ("3", shows)]);
 }
+
+#[test]
+fn what_a_step_set_on_an_object_counts_whether_or_not_its_class_tells_of_it() {
+    let made = "import collections, json, logging
+c, log = collections.Counter(), logging.getLogger('q')
+class Own(collections.Counter): pass
+o = Own()
+try: json.loads('x')
+except ValueError as fault: e = fault.with_traceback(None)
+e.__context__ = None";
+    let sets = |n: u8| format!("c.z = [{n}]\nlog.z = {n}\no.z = {n}\ne.z = {n}");
+    let shows = "print([getattr(one, 'z', 0) for one in (c, log, o, e)], getattr(logging.getLogger('q'), 'z', 0))";
+    let (first, second) = (sets(1), sets(2));
+    let steps = |text| [("1", made), ("2", text), ("3", "n = 1"), ("4", shows)];
+    sound(&steps(&first), &steps(&second));
+    sound(&steps(&first), &steps("n = 0"));
+    sound(&steps("n = 0"), &steps(&first));
+    // Also where it is changed later, and where it has its name with another.
+    let steps = |text| [("1", made), ("2", &first), ("3", text), ("4", shows)];
+    sound(&steps("n = 1"), &steps("c.z.append(c)"));
+    sound(&steps("c.z.append(c)"), &steps("c.z.append(5)"));
+    let other = "logging.getLogger('q').extra = 1";
+    let shows = "print(getattr(log, 'extra', 0))";
+    let steps = |text| [("1", "import logging\nlog = logging.getLogger('q')"), ("2", text), ("3", shows)];
+    sound(&steps(other), &steps("n = 1"));
+    sound(&steps("n = 1"), &steps(other));
+}
+
+#[test]
+fn what_an_exception_or_a_property_says_is_what_it_said_before() {
+    let made = "e = ValueError('a')\nclass A:\n    p = property(lambda self: 1)";
+    let sets = "e.__suppress_context__ = True\nA.n = 1";
+    let shows = "print(e.__suppress_context__)\ntry: A().p = 2\nexcept AttributeError as fault: print(fault)";
+    let steps = |set, text| [("1", made), ("2", set), ("3", text)];
+    let more = format!("{shows}\nprint(e)");
+    sound(&steps(sets, shows), &steps(sets, &more));
+    sound(&steps(sets, shows), &steps("A.n = 2", shows));
+    let caused = "e = ImportError('a', name='m')";
+    let shows = "print(repr(e.__cause__), e.name)";
+    let steps = |set, text| [("1", caused), ("2", set), ("3", text)];
+    sound(&steps("e.__cause__ = KeyError(1)", shows), &steps("e.__cause__ = KeyError(2)", shows));
+}

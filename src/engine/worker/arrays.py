@@ -56,4 +56,4 @@ def lies_in(value: Any) -> Any:
 def is_array(value: Any) -> bool:
     """Whether it is an array of numpy's, or of a class made of that."""
     array = getattr(sys.modules.get("numpy"), "ndarray", None)
-    return array is not None and isinstance(value, array)
+    return array is not None and issubclass(type(value), array)

@@ -182,7 +182,7 @@ class Pickler(pickle.Pickler):
             raise Uncarryable("a module that is not among those imported")
         if kind is types.ModuleType:
             return rebuild.imported, (to_bytes(value.__name__),)
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return self._reduce_class(value)
         single = referred.SINGLE.get(identity(value))
         if single is not None:
@@ -199,22 +199,23 @@ class Pickler(pickle.Pickler):
             return NotImplemented
         if module.startswith("pandas.core.indexes"):
             self._of_indexes.add(identity(getattr(value, "_data", None)))
-            return NotImplemented
+            return self._as_it_says(value)
         if kind in _DICT_ITERATORS:
             # What comes of one by its parts goes on over a copy, whatever becomes of what it goes through.
-            return self._only_digested("an iterator over a dict or a set")
+            return self._only_digested(value, "an iterator over a dict or a set")
         if kind.__name__ in ("_deque_iterator", "_deque_reverse_iterator"):
             raise Uncarryable("an iterator over a deque")  # whether that was changed since is part of it
         if kind.__name__ == "cycle" and module == "itertools":
-            return self._only_digested("what goes round")  # after its first round, its parts are others than it is made of
+            return self._only_digested(value, "what goes round")  # after its first round, its parts are others than it is made of
         if kind.__name__ in ("groupby", "_grouper") and module == "itertools":
-            return self._only_digested("what goes by groups")  # which group is the one at hand is not among its parts
+            return self._only_digested(value, "what goes by groups")  # which group is the one at hand is not among its parts
         if kind is _LIST_ITERATOR:
             reduced = value.__reduce__()
             # One that is spent looks like a new one over an empty list.
             return reduced if len(reduced) > 2 else (rebuild.spent_iterator, ())
         if kind is property:
-            return property, (value.fget, value.fset, value.fdel, value.__doc__)
+            inherited = value.__doc__ is getattr(value.fget, "__doc__", None)
+            return property, (value.fget, value.fset, value.fdel, None if inherited else value.__doc__)
         if kind is staticmethod or kind is classmethod:
             # What the function was called when it was made one; it may be called otherwise since.
             return rebuild.method, (kind, value.__func__), getattr(value, "__dict__", None) or None
@@ -238,9 +239,9 @@ class Pickler(pickle.Pickler):
             raise Uncarryable(f"a {kind.__name__}")
         if kind is types.TracebackType:
             raise Uncarryable("a traceback")
-        if isinstance(value, io.IOBase) and kind is not io.StringIO and kind is not io.BytesIO:
+        if issubclass(kind, io.IOBase) and kind is not io.StringIO and kind is not io.BytesIO:
             raise Uncarryable("an open file")
-        if isinstance(value, BaseException):
+        if issubclass(kind, BaseException):
             return self._reduce_exception(value)
         if module == "numpy" and kind.__name__ == "void" and value.base is not None:
             raise Uncarryable("a row of an array")
@@ -249,22 +250,41 @@ class Pickler(pickle.Pickler):
         if module.startswith("matplotlib."):
             raise Uncarryable("a figure or a part of one")
         if module == "argparse" and kind.__name__ != "Namespace":
-            return self._only_digested("a parser, whose library tells texts by identity")
+            return self._only_digested(value, "a parser, whose library tells texts by identity")
         held = self._held.get(kind)
         if held is None:
             held = self._held[kind] = referred.of_module(kind)
         if held and identity(value) in held and not referred.is_found_again(value):
-            return self._only_digested("an object that its library has under a name")
+            return self._only_digested(value, "an object that its library has under a name")
         if any(identity(value) in gone for gone in referred.REPLACED.values()):
-            return self._only_digested("what a library had under a name")
-        return NotImplemented
+            return self._only_digested(value, "what a library had under a name")
+        return self._as_it_says(value)
 
-    def _only_digested(self, why: str) -> Any:
+    def _only_digested(self, value: Any, why: str) -> Any:
         """What has the same content in another process and is something else there."""
         self.differs = True
         if not self._digest:
             raise Uncarryable(why)
-        return NotImplemented
+        return self._as_it_says(value)
+
+    def _as_it_says(self, value: Any) -> Any:
+        """An object of a library by what its class says that it is made of. That may leave out an attribute that a step set."""
+        held = _attributes(value)
+        if held is None or referred.SET_BY_STEPS.isdisjoint(held) or _is_logger(value):
+            return NotImplemented
+        reduced = _reduced(value)
+        left_out = _left_out(held, reduced)
+        if not left_out:
+            return NotImplemented
+        self.differs = True
+        if not self._digest:
+            raise Uncarryable("an object whose class leaves out what a step set on it")
+        if isinstance(reduced, str):
+            reduced = (rebuild.digested, (to_bytes(reduced),))
+        make, parts, state, items, pairs = (*reduced, None, None, None)[:5]
+        state = (state, left_out)
+        self._keep += [reduced, state]
+        return make, parts, state, items, pairs, rebuild.digested
 
     def _reduce_librarys(self, value: types.FunctionType) -> Any:
         """A function of another module, by its name where it is what the module holds, and otherwise by its parts."""
@@ -321,9 +341,9 @@ class Pickler(pickle.Pickler):
         return rebuild.class_of, head, state, None, None, rebuild.class_state
 
     def _reduce_object(self, value: Any, kind: type) -> Any:
-        if isinstance(value, BaseException):
+        if issubclass(kind, BaseException):
             return self._reduce_exception(value)
-        if self._digest and isinstance(value, _enum()):
+        if self._digest and issubclass(kind, _enum()):
             pairs = _pairs(value.__dict__)
             self._keep.append(pairs)
             return rebuild.instance, (kind,), (None, None, pairs, []), None, None, rebuild.instance_state
@@ -342,12 +362,12 @@ class Pickler(pickle.Pickler):
                             slots.append((to_bytes(name), object.__getattribute__(value, name)))
                         except AttributeError:
                             pass
-        attributes = getattr(value, "__dict__", None)
-        if attributes is not None:
-            self.places.add(identity(attributes))
-            if not all(type(key) is str for key in attributes):
+        held = _attributes(value)
+        if held is not None:
+            self.places.add(identity(held))
+            if not all(type(key) is str for key in held):
                 raise Uncarryable("an object with attributes that are not named by strings")
-            attributes = _pairs(attributes)
+        attributes = None if held is None else _pairs(held)
         if base is object:
             if type(kind).__name__ not in _SIMPLE_METAS:
                 self.differs = True
@@ -377,11 +397,11 @@ class Pickler(pickle.Pickler):
                 raise Uncarryable("an array with attributes")
             reduced = value.view(sys.modules["numpy"].ndarray)
             self._keep += [reduced, attributes]
-            return rebuild.exception, (kind, reduced, attributes)
+            return rebuild.digested, (kind, reduced, attributes)
         elif any(name in cls.__dict__ for cls in kind.__mro__ if cls.__module__ == "__main__" for name in _TAKEN_APART_BY):
             raise Uncarryable("an object that says itself what it is made of")
         else:
-            return NotImplemented
+            return self._as_it_says(value)
         state = (base, content, attributes, slots)
         self._keep += [content, state]
         return rebuild.instance_like, (kind, base, None), state, None, None, rebuild.instance_state
@@ -390,16 +410,18 @@ class Pickler(pickle.Pickler):
         """By what its class says, unless that leaves out what it came from or is about."""
         if value.__traceback__ is not None:
             raise Uncarryable("an exception with its traceback")
-        about = [getattr(value, name, None) for name in ("__cause__", "__context__", "name", "obj")]
-        if all(part is None for part in about) or isinstance(value, ImportError):
-            return NotImplemented
+        kept = ("name",) if isinstance(value, ImportError) else ()
+        about = [getattr(value, name, None) for name in ("__cause__", "__context__", "name", "obj") if name not in kept]
+        if all(part is None for part in about) and not value.__suppress_context__:
+            return self._as_it_says(value)
         if not self._digest:
             raise Uncarryable("an exception with its cause")
-        reduced = value.__reduce_ex__(4)
+        reduced = _reduced(value)
         if not isinstance(reduced, tuple):
             return NotImplemented
+        about += [value.__suppress_context__, _left_out(value.__dict__, reduced)]
         self._keep += [reduced, about]
-        return rebuild.exception, (reduced, about, value.__suppress_context__)
+        return rebuild.digested, (reduced, about)
 
     def _reduce_array(self, value: Any, kind: type) -> Any:
         import numpy
@@ -516,6 +538,38 @@ def _content(cell: Any) -> Any:
 def _pairs(named: Any) -> list[tuple[bytes, Any]]:
     """Named things in their order, the names as bytes."""
     return [(to_bytes(name), value) for name, value in named.items()]
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """An object's, whatever its class does when it is asked for one; `None` where it can have none."""
+    if not type(value).__dictoffset__:
+        return None
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except Exception:  # one that stands for another
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _reduced(value: Any) -> Any:
+    """What `pickle` would take it apart into."""
+    by_others = copyreg.dispatch_table.get(type(value))
+    return by_others(value) if by_others is not None else value.__reduce_ex__(5)
+
+
+def _left_out(held: dict[str, Any], reduced: Any) -> list[tuple[bytes, Any]]:
+    """The attributes in `held` that steps set, as far as they are not among what the object is taken apart into."""
+    told: dict[str, Any] = {}
+    for part in reduced[1:3] if isinstance(reduced, tuple) else ():
+        for inner in part if isinstance(part, tuple) else (part,):
+            told.update(inner if isinstance(inner, dict) else {})
+    set_by_steps = sorted(referred.SET_BY_STEPS.intersection(held))
+    return _pairs({name: held[name] for name in set_by_steps if told.get(name, told) is not held[name]})
+
+
+def _is_logger(value: Any) -> bool:
+    """Whether it is one of those that `logging` has by name: what was set on them is a piece of hidden state."""
+    return issubclass(type(value), getattr(sys.modules.get("logging"), "Logger", ()))
 
 
 def _annotations(value: types.FunctionType) -> Any:

@@ -108,7 +108,7 @@ class Hidden:
         self.changes = changes.start()
         self.changes.follow("", sys.modules)
         self.local: dict[str, str] = {}  # the run's own modules; filled in by the worker
-        self.set_by_steps: set[str] = set()  # attributes that the text of a step sets
+        self.set_by_steps = referred.SET_BY_STEPS
         self.replaced: set[tuple[str, str]] = set()  # those of modules that the very step imported
         self.loaded_before = frozenset(sys.modules)  # modules that are there without any step
         self.submodules: set[tuple[str, str]] = set()  # packages, and what steps imported of them
@@ -287,7 +287,7 @@ class Hidden:
                     note(known, _ABSENT)
                 referred.REPLACED.pop(name, None)
                 continue
-            replaced = referred.REPLACED[name] = set()
+            replaced: set[int] = set()
             for key in [*held, *(k for k in base if k not in held)]:
                 if isinstance(key, str) and key not in _MODULE_OWN and (name, key) not in libraries.MADE_LATE:
                     was, now = base.get(key, _ABSENT), held.get(key, _ABSENT)
@@ -309,6 +309,9 @@ class Hidden:
                         note(told, now)
                     if was is not now:
                         replaced.add(referred.identity(was))
+            referred.REPLACED.pop(name, None)
+            if replaced:
+                referred.REPLACED[name] = replaced
         for (name, kind, key), was in self.classes.items():
             now = _class_attribute(name, kind, key)
             note(f"{SHARED}{name}:{kind}.{key}", _ABSENT if now is was else None if now is _ABSENT else now)

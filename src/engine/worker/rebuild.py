@@ -76,6 +76,8 @@ def class_state(made: type, state: list[tuple[bytes, Any]]) -> None:
     for name, value in state:
         if name != b"__slots__":
             type.__setattr__(made, text(name), value)
+        if type(value) is property and sys.version_info >= (3, 10):
+            value.__set_name__(made, text(name))  # type: ignore[attr-defined]  # which what it says of a wrong use names
     if type(made).__name__ == "ABCMeta":
         import abc
 
@@ -173,7 +175,7 @@ def instance_state(made: Any, state: tuple[Any, Any, Any, Any]) -> None:
     elif base is bytearray:
         bytearray.extend(made, content)
     if attributes:
-        made.__dict__.update((text(name), value) for name, value in attributes)
+        object.__getattribute__(made, "__dict__").update((text(name), value) for name, value in attributes)
     for name, value in slots:
         object.__setattr__(made, text(name), value)
 
@@ -207,6 +209,6 @@ def spent_iterator() -> Any:
     return made
 
 
-def exception(*parts: Any) -> None:
+def digested(*parts: Any) -> None:
     """Only ever named in what is digested."""
-    raise ValueError("an exception with its cause is not brought over")
+    raise ValueError("this is not brought over")

@@ -65,6 +65,7 @@ def stands_under_its_name(value: Any, module: Any) -> bool:
 MODULES: dict[str, dict[str, Any]] = {}
 CLASSES: dict[tuple[str, str, str], Any] = {}
 REPLACED: dict[str, set[int]] = {}  # of these, what modules do not hold now: identities
+SET_BY_STEPS: set[str] = set()  # attributes that the text of a step sets
 
 
 def stood_under(module: str, qualname: str) -> Any:

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any, Callable
 
-from . import decimals, walk, warned
+from . import decimals, referred, walk, warned
 from .piece import ALWAYS, OTHERWISE, Late, Piece, Readers, Value
 
 
@@ -71,6 +71,9 @@ def _mock() -> Piece | None:
     return Piece(lambda: list(started), put, frozenset(("start", "stop", "stopall")))
 
 
+_OF_LOGGERS = frozenset("name level parent propagate handlers disabled filters manager _cache".split())
+
+
 def _logging() -> Piece | None:
     logging = sys.modules.get("logging")
     if logging is None or not hasattr(logging, "root"):
@@ -102,9 +105,11 @@ def _logging() -> Piece | None:
             librarys = name.partition(".")[0] in sys.modules and walk.is_foreign(name)
             handlers = [one for one in held.handlers if type(one) is not logging.NullHandler or not librarys]
             usual = logging.NOTSET if name else logging.WARNING
-            if held.level != usual or not held.propagate or held.disabled or held.filters or handlers:
-                live += held.filters
-                found[name] = (held.level, held.propagate, held.disabled, tuple(handler(one, live) for one in handlers))
+            attributes = sorted(referred.SET_BY_STEPS.intersection(vars(held)) - _OF_LOGGERS)
+            if held.level != usual or not held.propagate or held.disabled or held.filters or handlers or attributes:
+                live += [*held.filters, *(vars(held)[attribute] for attribute in attributes)]
+                told = tuple(handler(one, live) for one in handlers)
+                found[name] = (held.level, held.propagate, held.disabled, told, attributes)
         return logging.root.manager.disable, found, live
 
     def put(value: Value) -> None:

@@ -115,7 +115,7 @@ class Walker:
         kind = type(value)
         if kind is types.FunctionType:
             return value.__globals__ is self.namespace
-        return isinstance(value, type) and value.__module__ == "__main__"
+        return issubclass(kind, type) and value.__module__ == "__main__"
 
     def find_owners(self, touched: Iterable[str]) -> dict[int, str]:
         """The definitions that stand under a name; the first by alphabet where several do.
@@ -239,7 +239,7 @@ class Walker:
                 stack += (*_defaults(value, found), value.__kwdefaults__, value.__dict__)
                 stack += value.__closure__ or ()
                 continue
-            if isinstance(value, type):
+            if issubclass(kind, type):
                 if value.__module__ != "__main__":
                     makers.add(value.__module__)
                     if value.__module__ in self.local:
@@ -301,7 +301,7 @@ class Walker:
                 if module == "numpy" or not is_foreign(module):
                     stack.append(referent)
                 del referent
-            if _immutable_bases and isinstance(value, tuple(_immutable_bases)):
+            if _immutable_bases and issubclass(kind, tuple(_immutable_bases)):
                 base = getattr(value, "base", None) if kind.__name__ == "void" else None
                 if base is not None:  # a row of an array
                     found.ids.add(number)
@@ -432,7 +432,7 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
         held = [gc.get_referents(part) if type(part) is tuple else [part] for part in gc.get_referents(value)]
         return [value], [*itertools.chain.from_iterable(held)]
     array = _array_type()
-    if array is not None and isinstance(value, array):
+    if array is not None and issubclass(kind, array):
         base = arrays.lies_in(value)
         more = [base.base] if base.base is not None else []
         if kind is not array:  # a masked one, or of a class that a step made
@@ -445,13 +445,15 @@ def _special(value: Any, kind: type) -> tuple[list[Any], list[Any]] | None:
             return [value], list(value.operands)
         except ValueError:  # it was closed
             return [value], []
-    if _index_bases and isinstance(value, _index_bases[0]):
+    if _index_bases and issubclass(kind, _index_bases[0]):
         # Nothing of an index changes but its names; what it keeps beside them are caches, shared with its views.
         parts = getattr(value, "_levels", None)  # of a MultiIndex: each is an index
         if parts is None:
             of_objects = getattr(value, "dtype", None) == object  # noqa: E721  # a dtype is equal to it, and not the same
             parts = getattr(value, "_data", ()) if of_objects else ()
-        return [value], [getattr(value, "_name", None), *getattr(value, "_names", ()), *parts]
+        attributes = getattr(value, "__dict__", {})
+        of_steps = [attributes[name] for name in referred.SET_BY_STEPS.intersection(attributes)]
+        return [value], [getattr(value, "_name", None), *getattr(value, "_names", ()), *parts, *of_steps]
     return None
 
 
@@ -473,10 +475,10 @@ _HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SET
 def _ends_with_a_deed(value: Any) -> bool:
     """Whether the finalizer that it has does anything: a file's writes what is left, a generator's goes through the rest of
     a `try`."""
-    if isinstance(value, types.GeneratorType):
+    if type(value) is types.GeneratorType:
         return not _HANDLING.isdisjoint(value.gi_code.co_code[::2])
     try:
-        return not isinstance(value, io.IOBase) or (not value.closed and value.writable())
+        return not issubclass(type(value), io.IOBase) or (not value.closed and value.writable())
     except Exception:  # one that a step made
         return True
 
