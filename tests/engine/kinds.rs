@@ -1104,6 +1104,12 @@ e.__context__ = None";
     let steps = |text| [("1", made), ("2", &first), ("3", text), ("4", shows)];
     sound(&steps("n = 1"), &steps("c.z.append(c)"));
     sound(&steps("c.z.append(c)"), &steps("c.z.append(5)"));
+    // Also where the object holds the same under the same key.
+    let steps = |text| {
+        [("1", "import collections\nc = collections.Counter(z=1)"), ("2", text), ("3", "print(getattr(c, 'z', 0))")]
+    };
+    sound(&steps("c.z = 1"), &steps("n = 1"));
+    sound(&steps("n = 1"), &steps("c.z = 1"));
     let other = "logging.getLogger('q').extra = 1";
     let shows = "print(getattr(log, 'extra', 0))";
     let steps = |text| [("1", "import logging\nlog = logging.getLogger('q')"), ("2", text), ("3", shows)];

@@ -560,7 +560,8 @@ def _reduced(value: Any) -> Any:
 def _left_out(held: dict[str, Any], reduced: Any) -> list[tuple[bytes, Any]]:
     """The attributes in `held` that steps set, as far as they are not among what the object is taken apart into."""
     told: dict[str, Any] = {}
-    for part in reduced[1:3] if isinstance(reduced, tuple) else ():
+    # Of its state only: what it is made with may be a dict that it holds, as a `Counter` does.
+    for part in reduced[2:3] if isinstance(reduced, tuple) else ():
         for inner in part if isinstance(part, tuple) else (part,):
             told.update(inner if isinstance(inner, dict) else {})
     set_by_steps = sorted(referred.SET_BY_STEPS.intersection(held))
